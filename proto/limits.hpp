@@ -1,0 +1,90 @@
+// Every limit and deadline of the product in one place, each with its reason. Units are last in the
+// name. A limit that a user may change is a key of daemon.toml and only its default stands here.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace lyk::limits {
+
+inline constexpr std::size_t kib = 1024;
+inline constexpr std::size_t mib = 1024 * kib;
+inline constexpr std::size_t gib = 1024 * mib;
+
+// ---- socket ---------------------------------------------------------------------------------------
+// A request is a few hundred bytes; the largest is an inline pin with digests of some hundred files.
+inline constexpr std::size_t request_bytes_max = 1 * mib;
+// A List of a full store: about 300 bytes an image, tens of thousands of images.
+inline constexpr std::size_t reply_bytes_max = 16 * mib;
+// Read in pieces of this size; a connection that sends nothing holds no buffer.
+inline constexpr std::size_t read_bytes = 16 * kib;
+// A message attaches at most one descriptor; a peer that sends more is cut off.
+inline constexpr std::size_t fds_per_message_max = 1;
+// JSON nesting: ours is 5 deep. Bounds the parser's recursion.
+inline constexpr int json_depth_max = 32;
+// One thread each (64 KiB of stack touched at most): a GPU server runs hundreds of processes, and one
+// user's runaway loop must leave room for the others.
+inline constexpr std::size_t connections_max = 4096;
+inline constexpr std::size_t connections_per_uid_max = 2048;
+inline constexpr std::size_t fetches_per_uid_max = 16;
+// A connection that has begun a message must finish it in this time; between messages it may idle.
+inline constexpr std::chrono::seconds message_deadline{10};
+// A peer that does not read its replies is cut off.
+inline constexpr std::chrono::seconds write_deadline{10};
+// After SIGTERM running requests get this long; systemd's own limit is 90 s.
+inline constexpr std::chrono::seconds stop_deadline{10};
+// Connecting to a local socket either works at once or the backlog is full.
+inline constexpr std::chrono::seconds connect_deadline{5};
+inline constexpr std::chrono::milliseconds resolve_wait_default{30'000};
+inline constexpr std::chrono::milliseconds resolve_wait_max{3'600'000};
+
+// ---- pins and repos -------------------------------------------------------------------------------
+inline constexpr std::size_t pin_bytes_max = 1 * mib;
+inline constexpr std::size_t config_bytes_max = 64 * kib;
+inline constexpr std::size_t pins_max = 1024;
+inline constexpr std::size_t repo_path_bytes_max = 1024;
+// The Hub's own largest kernel repo has some thousand files.
+inline constexpr std::size_t tree_entries_max = 100'000;
+inline constexpr int tree_depth_max = 32;
+inline constexpr std::size_t pointer_bytes_max = 1024;  // git-lfs specification
+
+// ---- network --------------------------------------------------------------------------------------
+// As huggingface_hub: 10 s to connect and 10 s without a byte, no total limit on a healthy transfer.
+inline constexpr std::chrono::seconds connect_timeout{10};
+inline constexpr std::chrono::seconds stall_timeout{10};
+// But nothing goes on for ever: a transfer slower than 1 KiB/s for a minute is a stall too.
+inline constexpr std::chrono::hours transfer_deadline{6};
+inline constexpr int redirects_max = 10;
+inline constexpr int attempts_max = 5;
+inline constexpr std::chrono::milliseconds retry_delay_first{500};
+inline constexpr std::chrono::milliseconds retry_delay_max{8'000};
+inline constexpr std::chrono::seconds retry_after_max{120};
+inline constexpr std::size_t header_bytes_max = 64 * kib;
+// API answers and error bodies.
+inline constexpr std::size_t api_bytes_max = 32 * mib;
+inline constexpr std::size_t error_body_bytes_max = 16 * kib;
+// A kernel repo's git side holds pointers and Python files.
+inline constexpr std::size_t git_pack_bytes_max = 256 * mib;
+// A pack is compressed; what it unpacks to is bounded as well (a pack bomb).
+inline constexpr std::size_t git_object_bytes_max = 64 * mib;
+// The largest kernel library on the Hub is below 1 GiB; a file above this is refused by its proof.
+inline constexpr std::uint64_t file_bytes_max = 8ULL * gib;
+
+// ---- store ----------------------------------------------------------------------------------------
+inline constexpr std::uint64_t cache_bytes_max_default = 2ULL * gib;
+inline constexpr std::uint64_t image_cache_bytes_max_default = 256 * mib;
+inline constexpr std::chrono::seconds sqlite_busy_timeout{5};
+inline constexpr std::chrono::seconds lock_wait_max{600};
+// An unknown file in tmp/ or a blob without a row is older than any running fetch after this.
+inline constexpr std::chrono::hours orphan_age{24};
+
+// ---- device images --------------------------------------------------------------------------------
+// One image, after decompression. cuDNN's largest is far below.
+inline constexpr std::size_t image_bytes_max = 512 * mib;
+inline constexpr std::size_t images_per_file_max = 16'384;
+inline constexpr std::size_t kernels_per_image_max = 65'536;
+inline constexpr std::size_t parameters_per_kernel_max = 4'096;
+inline constexpr std::size_t symbol_bytes_max = 16 * kib;
+
+}  // namespace lyk::limits

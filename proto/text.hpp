@@ -1,0 +1,49 @@
+// Small text building: GCC 12 has no <format>, and the client library carries no formatting library.
+#pragma once
+
+#include <concepts>
+#include <string>
+#include <string_view>
+
+namespace lyk {
+
+namespace detail {
+inline void append(std::string& out, std::string_view part) { out += part; }
+inline void append(std::string& out, char part) { out += part; }
+template <std::integral T>
+  requires(!std::same_as<T, char> && !std::same_as<T, bool>)
+void append(std::string& out, T part) {
+  out += std::to_string(part);
+}
+}  // namespace detail
+
+// Concatenates text, characters and integers: str("open '", path, "': ", 3).
+template <typename... Parts>
+[[nodiscard]] std::string str(const Parts&... parts) {
+  std::string out;
+  (detail::append(out, parts), ...);
+  return out;
+}
+
+// `text` in single quotes with control characters, quotes and bytes above 0x7e as \xNN, cut after
+// 120 characters: what came from outside goes into an error message only like this.
+[[nodiscard]] std::string quoted(std::string_view text);
+
+// The entry of `known` that is nearest to `word` by edit distance, if it is near enough to be what a
+// typing error meant; else empty. `known` is any range of things that convert to string_view.
+[[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
+template <typename Range>
+[[nodiscard]] std::string_view nearest(std::string_view word, const Range& known) {
+  std::string_view best;
+  std::size_t best_distance = word.size() / 3 + 2;
+  for (const auto& candidate : known) {
+    const std::size_t distance = edit_distance(word, candidate);
+    if (distance < best_distance) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+}  // namespace lyk
