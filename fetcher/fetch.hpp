@@ -1,0 +1,65 @@
+// From a pin to proven files in the store. Read `fetch` in fetch.cpp for the whole order.
+// Thread rule: any thread; one fetch runs on the thread that called it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cache/store.hpp"
+#include "fetcher/context.hpp"
+#include "fetcher/pin.hpp"
+#include "fetcher/prove.hpp"
+
+namespace lyk::fetcher {
+
+enum class Source { stored, adopted, downloaded };
+
+struct FetchedFile {
+  RepoPath path;
+  cache::Blob blob;
+  Source source = Source::stored;
+};
+
+struct FetchReport {
+  cache::Origin origin;
+  cache::ProofKind proof = cache::ProofKind::git;
+  cache::Visibility visibility = cache::Visibility::open;
+  std::vector<FetchedFile> files;  // by path
+  std::uint64_t downloaded_bytes = 0;
+  std::uint64_t adopted_bytes = 0;
+  std::vector<std::string> warnings;  // lines for people
+};
+
+struct FetchOptions {
+  Context context;
+  std::vector<Arch> archs;  // empty: files for every architecture
+};
+
+// Proves, takes what the store or a Hub cache has, downloads the rest. Every file that was
+// committed stays when a later one fails: each is proven by itself, and the next attempt goes on
+// from there. offline: something is missing and the settings forbid to ask for it.
+Result<FetchReport> fetch(cache::Store& store, const Pin& pin, FetchOptions options);
+
+// A repo and what its owner calls a revision.
+struct ProbeRequest {
+  RepoId repo;
+  std::string revision;              // branch, tag, version ("1" is the branch "v1") or commit
+  std::vector<RepoType> repo_types;  // tried in this order
+};
+
+struct Probe {
+  RepoType type = RepoType::kernel;
+  GitId commit;
+  std::string reference;  // "refs/heads/v1"; empty: the revision was a commit
+  std::string license;    // as the repo's README states it; empty: it does not
+};
+
+// Asks the repo what a revision means now, and fetches the git objects of that commit. A pin of the
+// commit then proves without network. not_found: no such revision; the nearest names are told.
+Result<Probe> probe(cache::Store& store,
+                    const ProbeRequest& request,
+                    Context& context,
+                    std::vector<std::string>& warnings);
+
+}  // namespace lyk::fetcher
