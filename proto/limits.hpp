@@ -61,6 +61,18 @@ inline constexpr std::chrono::milliseconds retry_delay_first{500};
 inline constexpr std::chrono::milliseconds retry_delay_max{8'000};
 inline constexpr std::chrono::seconds retry_after_max{120};
 inline constexpr std::size_t header_bytes_max = 64 * kib;
+// Signed links of content networks have one to two thousand characters.
+inline constexpr std::size_t url_bytes_max = 16 * kib;
+// A retry that had got this far before it failed is on a working link: the count of attempts starts anew.
+inline constexpr std::uint64_t retry_progress_bytes = 4 * mib;
+// As git-lfs: objects asked for in one batch.
+inline constexpr std::size_t lfs_batch_objects_max = 100;
+// One read of curl's, and one write to the staging file: fewer calls for the same bytes.
+inline constexpr long transfer_buffer_bytes = 512L * 1024L;
+// Progress reports of one fetch are at least this far apart.
+inline constexpr std::chrono::milliseconds progress_interval{100};
+// One process fetches a repo's git side; others wait this long for it before they fetch it themselves.
+inline constexpr std::chrono::seconds proof_lock_wait{120};
 // API answers and error bodies.
 inline constexpr std::size_t api_bytes_max = 32 * mib;
 inline constexpr std::size_t error_body_bytes_max = 16 * kib;
@@ -68,6 +80,13 @@ inline constexpr std::size_t error_body_bytes_max = 16 * kib;
 inline constexpr std::size_t git_pack_bytes_max = 256 * mib;
 // A pack is compressed; what it unpacks to is bounded as well (a pack bomb).
 inline constexpr std::size_t git_object_bytes_max = 64 * mib;
+// All objects of one pack together, unpacked, and how many they may be.
+inline constexpr std::uint64_t git_unpacked_bytes_max = 2ULL * gib;
+inline constexpr std::size_t git_objects_max = 1'000'000;
+// A ref advertisement: the Hub keeps one ref per branch, tag and pull request, below 100 bytes each.
+inline constexpr std::size_t git_advertisement_bytes_max = 8 * mib;
+// metadata.json of a build variant.
+inline constexpr std::size_t metadata_bytes_max = 1 * mib;
 // The largest kernel library on the Hub is below 1 GiB; a file above this is refused by its proof.
 inline constexpr std::uint64_t file_bytes_max = 8ULL * gib;
 
@@ -86,5 +105,15 @@ inline constexpr std::size_t images_per_file_max = 16'384;
 inline constexpr std::size_t kernels_per_image_max = 65'536;
 inline constexpr std::size_t parameters_per_kernel_max = 4'096;
 inline constexpr std::size_t symbol_bytes_max = 16 * kib;
+// What all images of one file may decompress to together: torch's largest library holds about 4 GiB.
+inline constexpr std::uint64_t images_bytes_per_file_max = 16ULL * gib;
+// Machine code and PTX compress 3 to 10 times, at most some hundred times; zstd can state a million.
+inline constexpr std::uint64_t image_compression_ratio_max = 1024;
+// A cubin has about five sections for each kernel.
+inline constexpr std::size_t elf_sections_max = 1'048'576;
+// Demangling can square the length of a symbol with every two substitutions: longer or more involved
+// ones are shown mangled.
+inline constexpr std::size_t demangled_symbol_bytes_max = 4 * kib;
+inline constexpr std::size_t demangled_substitutions_max = 32;
 
 }  // namespace lyk::limits
