@@ -36,6 +36,11 @@ inline constexpr std::chrono::seconds write_deadline{10};
 inline constexpr std::chrono::seconds stop_deadline{10};
 // Connecting to a local socket either works at once or the backlog is full.
 inline constexpr std::chrono::seconds connect_deadline{5};
+// What a client waits for the answer to a question that takes no work; a stuck service is a timeout.
+inline constexpr std::chrono::seconds reply_deadline{30};
+// And for the next message about work: hashing a full store or fetching without news, as long as the
+// longest transfer may take.
+inline constexpr std::chrono::hours work_deadline{6};
 inline constexpr std::chrono::milliseconds resolve_wait_default{30'000};
 inline constexpr std::chrono::milliseconds resolve_wait_max{3'600'000};
 
@@ -43,6 +48,9 @@ inline constexpr std::chrono::milliseconds resolve_wait_max{3'600'000};
 inline constexpr std::size_t pin_bytes_max = 1 * mib;
 inline constexpr std::size_t config_bytes_max = 64 * kib;
 inline constexpr std::size_t pins_max = 1024;
+// Patterns in one pin, and the length of one: a variant's name has about 50 characters.
+inline constexpr std::size_t pin_variants_max = 64;
+inline constexpr std::size_t variant_bytes_max = 256;
 inline constexpr std::size_t repo_path_bytes_max = 1024;
 // The Hub's own largest kernel repo has some thousand files.
 inline constexpr std::size_t tree_entries_max = 100'000;
