@@ -1,10 +1,11 @@
-// Launch ABIs: what a launcher of ours needs from a device image that somebody else built. An ABI is a
-// name and a set of kernels; a kernel is its mangled symbol and the byte layout of its parameters. An
-// image fits an ABI when it defines every one of the symbols with exactly that layout.
+// Launch ABIs: what a launcher of ours needs from a device image that somebody else built. An ABI
+// is a name and a set of kernels; a kernel is its mangled symbol and the byte layout of its
+// parameters. An image fits an ABI when it defines every one of the symbols with exactly that
+// layout.
 //
-// A pin names its ABI; the daemon checks images against it before it hands one out, and the client's
-// launcher of the same name relies on it. The tables are constants of the program: no input reaches
-// them. Thread rule: immutable data.
+// A pin names its ABI; the daemon checks images against it before it hands one out, and the
+// client's launcher of the same name relies on it. The tables are constants of the program: no
+// input reaches them. Thread rule: immutable data.
 #pragma once
 
 #include <compare>

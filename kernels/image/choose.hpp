@@ -6,7 +6,8 @@
 //      `f` before the plain one, since each was built for fewer chips
 //   2. machine code for the highest lower minor of the same major; family images (`f`) within their
 //      family only; never to, from or between Tegra chips
-//   3. the highest PTX that is not above the device and that the driver can compile; `a` PTX only for
+//   3. the highest PTX that is not above the device and that the driver can compile; `a` PTX only
+//   for
 //      its own architecture, `f` PTX only within its family
 // Among equals the smaller download wins, then the name of the file, then the place in it.
 #pragma once

@@ -1,15 +1,16 @@
 // Device images: what a GPU driver can load, found in the files that kernel repos hold.
 //
-//   library   an ELF64 host library or program (torch extension); its .nv_fatbin section is a row of
+//   library   an ELF64 host library or program (torch extension); its .nv_fatbin section is a row
+//   of
 //             fatbin containers, one for each source file
 //   fatbin    such a row alone in a file
 //   cubin     one ELF64 file of machine EM_CUDA: machine code of one architecture
 //   ptx       assembly text that the driver compiles
 //
-// The files come from the network. Their hash is proven, which says who made them, not that they are
-// well formed, so the reader is an attack surface: it trusts no length, offset or count, allocates
-// nothing that the limits or the size of the input do not bound, and ends in a value or an Error for
-// every input (tests/fuzz/fuzz_image.cpp).
+// The files come from the network. Their hash is proven, which says who made them, not that they
+// are well formed, so the reader is an attack surface: it trusts no length, offset or count,
+// allocates nothing that the limits or the size of the input do not bound, and ends in a value or
+// an Error for every input (tests/fuzz/fuzz_image.cpp).
 //
 // Thread rule: pure functions of their arguments.
 #pragma once
@@ -54,11 +55,13 @@ struct Kernel {
 struct Location {
   std::uint64_t offset = 0;
   std::uint64_t stored_bytes = 0;
+  std::uint64_t unpacked_bytes = 0;  // after decompression; for PTX with its closing NULs
   auto operator<=>(const Location&) const = default;
 };
 
-// `bytes` and `sha256` are of what `extract` returns, and that is what a driver is given: for a cubin
-// the ELF file; for PTX the text without its closing NULs. Whoever hands PTX to a driver adds one NUL.
+// `bytes` and `sha256` are of what `extract` returns, and that is what a driver is given: for a
+// cubin the ELF file; for PTX the text without its closing NULs. Whoever hands PTX to a driver adds
+// one NUL.
 struct Image {
   Kind kind = Kind::cubin;
   Container container = Container::cubin;
@@ -66,14 +69,15 @@ struct Image {
   Compression compression = Compression::none;
   std::uint64_t bytes = 0;
   Digest sha256;
-  std::optional<CudaVersion> toolkit;      // that a cubin was built by, where it says so
-  std::optional<CudaVersion> ptx_version;  // `.version` of PTX; always there for PTX, never for cubins
-  std::vector<Kernel> kernels;             // in the order of their symbols, each once
+  std::optional<CudaVersion> toolkit;  // that a cubin was built by, where it says so
+  std::optional<CudaVersion>
+      ptx_version;              // `.version` of PTX; always there for PTX, never for cubins
+  std::vector<Kernel> kernels;  // in the order of their symbols, each once
   Location location;
 };
 
-// Something that was found but is no image for a driver: link-time IR, relocatable code, a kind or an
-// architecture encoding that this release does not know.
+// Something that was found but is no image for a driver: link-time IR, relocatable code, a kind or
+// an architecture encoding that this release does not know.
 struct Skipped {
   std::uint64_t offset = 0;
   std::string reason;
@@ -86,7 +90,8 @@ struct Contents {
 };
 
 // Everything in `file`. A library without device code has no images, which is no error. Errors are
-// no_image (not one of the four kinds, or malformed) and refused (a limit of limits.hpp is exceeded).
+// no_image (not one of the four kinds, or malformed) and refused (a limit of limits.hpp is
+// exceeded).
 Result<Contents> read_contents(std::span<const std::byte> file);
 
 // The images alone, for those who index them.
