@@ -10,8 +10,8 @@ namespace lyk {
 
 }  // namespace lyk
 
-#define LYK_CHECK(condition)                                   \
-  do {                                                         \
-    if (!(condition)) [[unlikely]]                             \
-      ::lyk::check_failed(#condition, __FILE__, __LINE__);     \
+#define LYK_CHECK(condition)                               \
+  do {                                                     \
+    if (!(condition)) [[unlikely]]                         \
+      ::lyk::check_failed(#condition, __FILE__, __LINE__); \
   } while (false)

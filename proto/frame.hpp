@@ -1,22 +1,20 @@
 // Framing: JSON messages ended by NUL on a stream socket, with at most one descriptor attached to a
-// message. FrameReader is pure: bytes and descriptors in, whole messages out; Channel does the I/O.
+// message. FrameReader is pure: bytes and descriptors in, whole messages out; proto/channel.hpp
+// does the I/O.
 //
-// The kernel may coalesce reads, so that the descriptor of a later message arrives together with an
-// earlier one (or, on Linux, never earlier than the first byte it was sent with). A sender therefore sends
-// every message with one sendmsg that begins at the message's first byte, and the reader never reads
-// past the end of a message that carries a descriptor: descriptors queue in order of arrival, and each is
-// given to the message whose bytes it came with (facts traps 7, 8).
-// Thread rule: one thread at a time.
+// Whose descriptor it is. A sender writes each message with a sendmsg of its own that begins at the
+// message's first byte and carries the descriptor. Linux queues each sendmsg as buffers of its own
+// and gives a read no byte beyond the buffer that carries descriptors; but earlier messages may
+// come in the same read, before it. So the descriptors of a read belong to the message that the
+// read's *last* byte belongs to, never to the first one (facts traps 7). Thread rule: one thread at
+// a time.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <deque>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "proto/result.hpp"
 #include "proto/unique.hpp"
@@ -29,20 +27,25 @@ struct Frame {
 };
 
 class FrameReader {
- public:
+public:
   explicit FrameReader(std::size_t message_bytes_max) : message_bytes_max_(message_bytes_max) {}
 
-  // What one recvmsg returned. An error (protocol) if a message grows beyond its limit or more than
-  // limits::fds_per_message_max descriptors come with one message; the connection is then of no use.
-  Result<void> feed(std::span<const char> bytes, std::vector<UniqueFd> fds);
+  // What one recvmsg returned; the descriptors are taken. A protocol error if a message is empty,
+  // grows beyond its limit or has more than limits::fds_per_message_max descriptors; the connection
+  // is then of no use, and the same error comes again from every later feed.
+  Result<void> feed(std::span<const char> bytes, std::span<UniqueFd> fds);
+  // The next whole message, in order of arrival.
   std::optional<Frame> next();
   // Bytes of a message that has begun and not ended.
-  std::size_t partial_bytes() const;
+  std::size_t partial_bytes() const { return partial_.text.size(); }
 
- private:
+private:
+  Result<void> append(std::span<const char> bytes);
+  Result<void> attach(std::span<UniqueFd> fds, Frame& owner);
+
   std::size_t message_bytes_max_;
-  std::string partial_;
-  std::optional<UniqueFd> partial_fd_;
+  bool broken_ = false;
+  Frame partial_;
   std::deque<Frame> ready_;
 };
 

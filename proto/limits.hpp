@@ -23,6 +23,9 @@ inline constexpr std::size_t read_bytes = 16 * kib;
 inline constexpr std::size_t fds_per_message_max = 1;
 // JSON nesting: ours is 5 deep. Bounds the parser's recursion.
 inline constexpr int json_depth_max = 32;
+// A call names some slots and architectures. A parsed value costs up to 100 bytes for 2 of text, so a
+// full message of empty arrays would otherwise hold 50 times its size, on every connection.
+inline constexpr std::size_t json_values_per_call_max = 4096;
 // One thread each (64 KiB of stack touched at most): a GPU server runs hundreds of processes, and one
 // user's runaway loop must leave room for the others.
 inline constexpr std::size_t connections_max = 4096;
@@ -41,6 +44,11 @@ inline constexpr std::chrono::seconds reply_deadline{30};
 // And for the next message about work: hashing a full store or fetching without news, as long as the
 // longest transfer may take.
 inline constexpr std::chrono::hours work_deadline{6};
+// Stack of a connection's thread: SQLite and the JSON parser need some tens of KiB. Only what is touched
+// is real memory.
+inline constexpr std::size_t connection_stack_bytes = 256 * kib;
+// Progress of a fetch is told at most this often to a connection that streams it.
+inline constexpr std::chrono::milliseconds progress_period{100};
 inline constexpr std::chrono::milliseconds resolve_wait_default{30'000};
 inline constexpr std::chrono::milliseconds resolve_wait_max{3'600'000};
 
@@ -101,6 +109,9 @@ inline constexpr std::uint64_t file_bytes_max = 8ULL * gib;
 // ---- store ----------------------------------------------------------------------------------------
 inline constexpr std::uint64_t cache_bytes_max_default = 2ULL * gib;
 inline constexpr std::uint64_t image_cache_bytes_max_default = 256 * mib;
+// Keys of the image cache: a device and a slot each, of which a machine has some dozens. Bounds what a
+// peer with made-up devices can take.
+inline constexpr std::size_t images_in_memory_max = 1024;
 inline constexpr std::chrono::seconds sqlite_busy_timeout{5};
 inline constexpr std::chrono::seconds lock_wait_max{600};
 // An unknown file in tmp/ or a blob without a row is older than any running fetch after this.

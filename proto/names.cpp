@@ -9,8 +9,12 @@ namespace lyk {
 
 namespace {
 
-bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_lower(char c) {
+  return c >= 'a' && c <= 'z';
+}
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 bool is_repo_char(char c) {
   return is_lower(c) || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '.' || c == '-';
 }
@@ -22,8 +26,9 @@ bool is_repo_part(std::string_view part) {
          std::all_of(part.begin(), part.end(), is_repo_char);
 }
 
-// Length of the UTF-8 sequence at the start of `text`, 0 if it is not a valid one.
-std::size_t utf8_sequence(std::string_view text) {
+}  // namespace
+
+std::size_t utf8_sequence_bytes(std::string_view text) {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned lead = at(0);
   if (lead < 0x80)
@@ -41,11 +46,9 @@ std::size_t utf8_sequence(std::string_view text) {
   return overlong || surrogate || too_large ? 0 : length;
 }
 
-}  // namespace
-
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
-    const std::size_t length = utf8_sequence(text);
+    const std::size_t length = utf8_sequence_bytes(text);
     if (length == 0)
       return false;
     text.remove_prefix(length);
@@ -64,7 +67,9 @@ Result<SlotName> SlotName::parse(std::string_view text) {
   return SlotName{std::string{text}};
 }
 
-std::string_view name(RepoType type) { return type == RepoType::kernel ? "kernel" : "model"; }
+std::string_view name(RepoType type) {
+  return type == RepoType::kernel ? "kernel" : "model";
+}
 
 Result<RepoType> parse_repo_type(std::string_view text) {
   if (text == "kernel")

@@ -28,6 +28,11 @@ template <typename... Parts>
 // `text` in single quotes with control characters, quotes and bytes above 0x7e as \xNN, cut after
 // 120 characters: what came from outside goes into an error message only like this.
 [[nodiscard]] std::string quoted(std::string_view text);
+// Exact matches, so that argument-dependent lookup never prefers std::quoted of <iomanip>.
+[[nodiscard]] inline std::string quoted(const std::string& text) {
+  return quoted(std::string_view{text});
+}
+[[nodiscard]] inline std::string quoted(const char* text) { return quoted(std::string_view{text}); }
 
 // The entry of `known` that is nearest to `word` by edit distance, if it is near enough to be what a
 // typing error meant; else empty. `known` is any range of things that convert to string_view.
