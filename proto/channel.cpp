@@ -142,7 +142,7 @@ Result<std::optional<Frame>> Channel::read_frame(
       return frame;
     if (!begun && reader_.partial_bytes() > 0) {
       begun = true;
-      deadline = steady_clock::now() + limits::message_deadline;
+      deadline = steady_clock::now() + message_deadline_;
     }
     LYK_TRY(wait(POLLIN, deadline));
     LYK_TRY_ASSIGN(const Received received, receive());

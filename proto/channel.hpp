@@ -30,15 +30,19 @@ class Channel {
 public:
   struct Options {
     std::size_t message_bytes_max = limits::request_bytes_max;  // of a message that is read
+    std::chrono::milliseconds message_deadline = limits::message_deadline;  // from its first byte
     Wake wake;
   };
 
   // Takes a connected SOCK_STREAM socket, blocking or not.
   Channel(UniqueFd socket, Options options)
-      : socket_(std::move(socket)), wake_(options.wake), reader_(options.message_bytes_max) {}
+      : socket_(std::move(socket)),
+        wake_(options.wake),
+        message_deadline_(options.message_deadline),
+        reader_(options.message_bytes_max) {}
 
   // The next message; nullopt if the peer has closed the connection between two messages. Waits up
-  // to `idle_max` (absent: without end) for its first byte and then limits::message_deadline for
+  // to `idle_max` (absent: without end) for its first byte and then `message_deadline` for
   // its last. Errors, after all of which the connection is of no use:
   //   timeout       nothing came, or the message did not end in time
   //   cancelled     the wake event
@@ -68,6 +72,7 @@ private:
 
   UniqueFd socket_;
   Wake wake_;
+  std::chrono::milliseconds message_deadline_;
   FrameReader reader_;
 };
 

@@ -116,6 +116,18 @@ inline constexpr std::chrono::seconds sqlite_busy_timeout{5};
 inline constexpr std::chrono::seconds lock_wait_max{600};
 // An unknown file in tmp/ or a blob without a row is older than any running fetch after this.
 inline constexpr std::chrono::hours orphan_age{24};
+// Eviction is by hours and days; writing a row for each Resolve would cost more than it tells.
+inline constexpr std::chrono::minutes use_granularity{10};
+// Damaged files are kept to be looked at, the newest of them.
+inline constexpr std::size_t quarantine_files_max = 16;
+// Opening a store waits for another process that is just making it.
+inline constexpr std::chrono::seconds store_open_wait{10};
+// Hashing a file: pieces that stay in a core's cache between the read and the hash, and enough of them
+// in flight that the hash never waits for the disk.
+inline constexpr std::size_t hash_piece_bytes = 256 * kib;
+inline constexpr std::size_t hash_pieces = 4;
+// Symbols and layouts of one file in the index. The largest libraries of kernel repos need some MiB.
+inline constexpr std::size_t index_kernels_bytes_max = 64 * mib;
 
 // ---- device images --------------------------------------------------------------------------------
 // One image, after decompression. cuDNN's largest is far below.
