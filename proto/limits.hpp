@@ -89,6 +89,8 @@ inline constexpr long transfer_buffer_bytes = 512L * 1024L;
 inline constexpr std::chrono::milliseconds progress_interval{100};
 // One process fetches a repo's git side; others wait this long for it before they fetch it themselves.
 inline constexpr std::chrono::seconds proof_lock_wait{120};
+// Warnings that one fetch carries up: the Hub has a handful of topics.
+inline constexpr std::size_t fetch_warnings_max = 16;
 // API answers and error bodies.
 inline constexpr std::size_t api_bytes_max = 32 * mib;
 inline constexpr std::size_t error_body_bytes_max = 16 * kib;
