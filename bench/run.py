@@ -1,0 +1,291 @@
+#!/usr/bin/env python3
+"""Measures the product beside what a user would pick instead, as ratios within one run.
+
+    bench/run.py [--only NAME ...] [--idle-seconds 60] [--json]
+
+Needs build/release built with the preset `bench` and the packages of packaging/python-requirements.txt;
+script/bench sees to both. Every comparison alternates between its two sides; min, median and max are printed.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import platform
+import shutil
+import sqlite3
+import statistics
+import subprocess
+import sys
+import time
+
+from world import BIN, REPO, ROOT, SLOT, World
+
+ROWS = []
+
+
+def spread(seconds):
+    return {"min": min(seconds), "median": statistics.median(seconds), "max": max(seconds)}
+
+
+def text(seconds):
+    unit, factor = ("us", 1e6) if seconds["median"] < 1e-3 else ("ms", 1e3) if seconds["median"] < 1 else ("s", 1)
+    return "/".join(f"{seconds[key] * factor:.4g}" for key in ("min", "median", "max")) + f" {unit}"
+
+
+def report(name, reach, value, met, detail):
+    ROWS.append({"name": name, "reach": reach, "value": value, "met": met, "detail": detail})
+    print(f"{'reached' if met else 'MISSED ':8} {name}: {value} (reach: {reach})\n         {detail}", flush=True)
+
+
+def timed(action):
+    begin = time.perf_counter()
+    action()
+    return time.perf_counter() - begin
+
+
+def alternate(rounds, *actions):
+    """The seconds of each action in `rounds` rounds, taken in turns."""
+    seconds = [[] for _ in actions]
+    for _ in range(rounds):
+        for times, action in zip(seconds, actions):
+            times.append(timed(action))
+    return [spread(times) for times in seconds]
+
+
+def python_hub_download(world, file):
+    """Seconds of one hf_hub_download of a cached file, inside one warm Python process."""
+    program = f"""
+import json, time
+from huggingface_hub import hf_hub_download
+def once():
+    hf_hub_download({REPO!r}, {file!r}, repo_type="kernel", revision={world.commit!r})
+once()
+seconds = []
+for _ in range(2000):
+    begin = time.perf_counter()
+    once()
+    seconds.append(time.perf_counter() - begin)
+print(json.dumps(seconds))
+"""
+    return spread(json.loads(world.run([sys.executable, "-c", program]).stdout))
+
+
+def resolve_bench(world, prefix):
+    out = world.run([*prefix, BIN / "resolve_bench", "--benchmark_repetitions=15",
+                     "--benchmark_min_time=0.1", "--benchmark_enable_random_interleaving=true",
+                     "--benchmark_format=json"])
+    seconds = {}
+    for row in json.loads(out.stdout)["benchmarks"]:
+        if row["run_type"] == "iteration":
+            seconds.setdefault(row["run_name"].split("/")[0], []).append(row["real_time"] * 1e-9)
+    return {name: spread(values) for name, values in seconds.items()}
+
+
+def warm_resolve():
+    with World() as world:
+        world.make_pin()
+        file = world.library_path()
+        for pinned in (True, False):
+            prefix = ("taskset", "-c", "0") if pinned else ()
+            world.start_daemon(prefix=prefix)
+            world.run(["libreyolo-kernels", "fetch", SLOT])
+            bench = resolve_bench(world, prefix)
+            world.stop_daemon()
+            ours, bare = bench["warm_resolve"], bench["ping_pong_with_descriptor"]
+            ratio = ours["median"] / bare["median"]
+            report(f"warm Resolve, {'one core' if pinned else 'unpinned'}", "<= 3x ping-pong" if pinned else "reported",
+                   f"{ratio:.2f}x", ratio <= 3 or not pinned, f"Resolve {text(ours)}, ping-pong {text(bare)}")
+            if pinned:
+                python = python_hub_download(world, file)
+                faster = python["median"] / ours["median"]
+                report("warm Resolve against hf_hub_download", ">= 4x faster", f"{faster:.1f}x faster", faster >= 4,
+                       f"Resolve {text(ours)}, hf_hub_download of a cached file {text(python)}")
+
+
+def first_resolve():
+    with World() as world:
+        world.make_pin()
+        world.start_daemon()
+        world.run(["libreyolo-kernels", "fetch", SLOT])
+        file = world.library_path()
+        hf = [pathlib.Path(sys.executable).with_name("hf"), "download", "--repo-type", "kernel", REPO, file,
+              "--revision", world.commit]
+        world.run(hf)
+        ours, theirs = alternate(15, lambda: world.run([BIN / "resolve", SLOT, "9.0"]), lambda: world.run(hf))
+        faster = theirs["median"] / ours["median"]
+        report("first Resolve of a process", ">= 50x faster than hf download", f"{faster:.0f}x faster", faster >= 50,
+               f"exec to descriptor {text(ours)}, hf download of a cached file {text(theirs)}")
+
+
+def cold_fetch():
+    with World(library_padding_bytes=64 << 20) as world:
+        world.make_pin()
+        file = world.library_path()
+        url = f"{world.hub_url}/kernels/{REPO}/resolve/{world.commit}/{file}"
+        hf = pathlib.Path(sys.executable).with_name("hf")
+        target = world.folder / "curl.so"
+
+        ours, hub, curl = [], [], []
+        for _ in range(7):
+            forget_store(world)
+            shutil.rmtree(world.environment["HF_HOME"], ignore_errors=True)
+            ours.append(timed(lambda: world.run(["libreyolo-kernels", "fetch", SLOT])))
+            hub.append(timed(lambda: world.run([hf, "download", "--repo-type", "kernel", REPO, file, "--revision",
+                                                world.commit])))
+            target.unlink(missing_ok=True)
+            curl.append(timed(lambda: world.run(["sh", "-c", f"curl -sfL -o {target} '{url}' && sha256sum {target}"])))
+        ours, hub, curl = spread(ours), spread(hub), spread(curl)
+        ratio = ours["median"] / hub["median"]
+        report("cold fetch of 64 MiB against hf download", "<= 0.5x", f"{ratio:.2f}x", ratio <= 0.5,
+               f"fetch, proof included {text(ours)}, hf download {text(hub)}")
+        ratio = ours["median"] / curl["median"]
+        report("cold fetch of 64 MiB against curl and sha256sum", "<= 0.9x", f"{ratio:.2f}x", ratio <= 0.9,
+               f"fetch, proof included {text(ours)}, curl to a file and sha256sum {text(curl)}")
+
+
+def openssl_bytes_per_second():
+    out = subprocess.run(["taskset", "-c", "0", "openssl", "speed", "-mr", "-seconds", "2", "-bytes", "16384", "-evp", "sha256"],
+                         check=True, capture_output=True, text=True)
+    return float(next(line for line in out.stdout.splitlines() if line.startswith("+F:")).split(":")[-1])
+
+
+def verify():
+    with World(library_padding_bytes=1 << 30) as world:
+        world.make_pin()
+        world.start_daemon()
+        world.run(["libreyolo-kernels", "fetch", SLOT])
+        ours, theirs = [], []
+        for _ in range(5):
+            begin = time.perf_counter()
+            answer = json.loads(world.run(["libreyolo-kernels", "verify", "--json"]).stdout)
+            ours.append(answer["bytes"] / (time.perf_counter() - begin))
+            theirs.append(openssl_bytes_per_second())
+        ratio = statistics.median(ours) / statistics.median(theirs)
+        report("verify", ">= 0.95x openssl speed -evp sha256", f"{ratio:.2f}x", ratio >= 0.95,
+               f"verify {statistics.median(ours) / 1e6:.0f} MB/s, openssl {statistics.median(theirs) / 1e6:.0f} MB/s on one core")
+
+
+def waiters():
+    with World() as world:
+        world.make_pin()
+        world.control("/options", {"file_duration_s": 10})
+        forget_store(world)
+        world.start_daemon()
+        one = json.loads(world.run([BIN / "waiters_bench", "1", SLOT, "9.0"]).stdout)
+        world.stop_daemon()
+        forget_store(world)
+        world.control("/reset", {})
+        world.start_daemon()
+        many = json.loads(world.run([BIN / "waiters_bench", "1000", SLOT, "9.0"]).stdout)
+        memory = world.daemon_memory()["VmHWM"] / 1024
+        paths = world.control("/counters")["paths"]
+        downloads = max(count for path, count in paths.items() if path.endswith(".so") and "/resolve/" in path)
+        ratio = many["slowest_s"] / one["slowest_s"]
+        report("1,000 processes ask for one missing kernel", "1 download, <= 1.2x of one fetch, <= 64 MiB",
+               f"{downloads} download, {ratio:.2f}x, {memory:.0f} MiB",
+               downloads == 1 and ratio <= 1.2 and memory <= 64 and many["served"] == 1000,
+               f"served {many['served']}, slowest {many['slowest_s']} s, one alone {one['slowest_s']} s")
+
+
+def forget_store(world):
+    store = world.environment["XDG_CACHE_HOME"]
+    subprocess.run(["chmod", "-R", "u+w", store], check=False, stderr=subprocess.DEVNULL)
+    shutil.rmtree(store, ignore_errors=True)
+
+
+def fill_index(store, files):
+    """Rows as docs/store_format.md has them, for `files` more files in other revisions."""
+    with sqlite3.connect(store / "index.sqlite3") as index:
+        columns = [row[1] for row in index.execute("PRAGMA table_info(images)")]
+        image = list(index.execute("SELECT * FROM images LIMIT 1").fetchone())
+        for n in range(files):
+            if n % 50 == 0:
+                revision = index.execute(
+                    "INSERT INTO revisions (repo, type, commit_id, gated) VALUES (?, 'kernel', ?, 0)",
+                    (f"bench/repo{n // 50}", os.urandom(20))).lastrowid
+            blob = index.execute(
+                "INSERT INTO blobs (sha256, bytes, added_s, verified_s, inode, mtime_ns) VALUES (?, 4096, ?, ?, 0, 0)",
+                (os.urandom(32), n, n)).lastrowid
+            index.execute("INSERT INTO files (revision, path, blob, proof, added_s) VALUES (?, ?, ?, 'git', ?)",
+                          (revision, f"build/torch212-cxx11-cu130-x86_64-linux/file{n}.so", blob, n))
+            image[columns.index("blob")] = blob
+            image[columns.index("place")] = 0
+            index.execute(f"INSERT INTO images VALUES ({', '.join('?' * len(image))})", image)
+
+
+def large_index():
+    with World() as world:
+        world.make_pin()
+        config = "image_cache_max_bytes = 0\n"
+        resolve = ("Resolve", {"slot": SLOT, "device": {"arch": "9.0"}})
+        listing = ("List", {"slot": SLOT})
+        seconds = {}
+        world.start_daemon(config=config)
+        world.run(["libreyolo-kernels", "fetch", SLOT])
+        for size in ("empty", "full"):
+            for method, parameters in (resolve, listing):
+                world.call(method, parameters, 20)
+                seconds[size, method] = spread(world.call(method, parameters, 300))
+            world.stop_daemon()
+            if size == "empty":
+                fill_index(pathlib.Path(world.environment["XDG_CACHE_HOME"]) / "libreyolo-kernels", 100_000)
+                world.start_daemon(config=config)
+        for method in ("Resolve", "List"):
+            empty, full = seconds["empty", method], seconds["full", method]
+            ratio = full["median"] / empty["median"]
+            report(f"index with 100,000 files: {method}", "<= 1.5x of an empty index", f"{ratio:.2f}x", ratio <= 1.5,
+                   f"full {text(full)}, empty {text(empty)}")
+
+
+def idle(seconds):
+    def switches():
+        return {task.name: next(int(line.split()[1]) for line in open(task / "status")
+                                if line.startswith("voluntary_ctxt_switches"))
+                for task in pathlib.Path(f"/proc/{world.daemon.pid}/task").iterdir()}
+
+    with World() as world:
+        world.make_pin()
+        starts = []
+        for _ in range(10):
+            starts.append(world.start_daemon())
+            world.stop_daemon()
+        world.start_daemon()
+        world.run(["libreyolo-kernels", "fetch", SLOT])
+        world.stop_daemon()
+        starts.append(world.start_daemon())
+        time.sleep(1)
+        before = switches()
+        time.sleep(seconds)
+        woken = sum(count - before.get(task, 0) for task, count in switches().items())
+        memory = world.daemon_memory()
+        own = (memory["RssAnon"] + memory["RssShmem"]) / 1024
+        start = spread(starts)
+        report("idle daemon: memory", "RssAnon + RssShmem <= 4 MiB, RSS <= 20 MiB", f"{own:.1f} MiB, {memory['VmRSS'] / 1024:.1f} MiB",
+               own <= 4 and memory["VmRSS"] <= 20 * 1024, "from /proc/PID/status")
+        report("idle daemon: wake-ups", "no voluntary context switch in 60 s", f"{woken} in {seconds} s", woken == 0, "all threads")
+        report("daemon: start to ready", "<= 50 ms", text(start), start["median"] <= 0.05, "11 starts, until READY=1")
+
+
+def main():
+    benches = {"warm_resolve": warm_resolve, "first_resolve": first_resolve, "cold_fetch": cold_fetch, "verify": verify,
+               "waiters": waiters, "large_index": large_index, "idle": None}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=benches, metavar="NAME", help=f"of {', '.join(benches)}")
+    parser.add_argument("--idle-seconds", type=int, default=60)
+    parser.add_argument("--json", action="store_true", help="one JSON document at the end, on standard output")
+    arguments = parser.parse_args()
+    if arguments.json:
+        sys.stdout = sys.stderr
+    benches["idle"] = lambda: idle(arguments.idle_seconds)
+    print(f"host: {platform.processor() or platform.machine()}, {os.cpu_count()} cores, Linux {platform.release()}\n"
+          "times are min/median/max\n", flush=True)
+    for name in arguments.only or benches:
+        benches[name]()
+    if arguments.json:
+        json.dump({"rows": ROWS}, sys.__stdout__, indent=2)
+    return 0 if all(row["met"] for row in ROWS) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
