@@ -58,7 +58,8 @@ def start(options: argparse.Namespace, work: Path) -> tuple:
     """The running Hub and its ready line."""
     hub = Hub(Root(options.root), Options(options.pace, options.duration, options.page_size,
                                           options.xet, options.wants), work)
-    listeners = [Listener(hub, "hub", None, options.port), Listener(hub, "cdn", None)]
+    listeners = [Listener(hub, "hub", None, options.port), Listener(hub, "cdn", None),
+                 Listener(hub, "plain", None)]
     for text in options.misbehave:
         hub.misbehaviours.add(misbehaviours.parse_rule(text))
     control = Control(hub)

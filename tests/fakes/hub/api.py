@@ -13,10 +13,6 @@ _EXPANDED_PAGE_SIZE = 50
 _DATE = "2026-08-01T10:00:00.000Z"
 
 
-def _found(exchange: Exchange) -> Found:
-    return exchange.hub.root.find(exchange.request, exchange.plural, exchange.repo_id)
-
-
 def _commit(exchange: Exchange, found: Found) -> str:
     revision = exchange.revision or "main"
     commit = found.repository.resolve(revision)
@@ -26,7 +22,7 @@ def _commit(exchange: Exchange, found: Found) -> str:
 
 
 def info(exchange: Exchange) -> Response:
-    found = _found(exchange)
+    found = exchange.find()
     commit = _commit(exchange, found)
     described = {
         "_id": hashlib.sha256(found.key.encode()).hexdigest()[:24],
@@ -51,7 +47,7 @@ def info(exchange: Exchange) -> Response:
 def refs(exchange: Exchange) -> Response:
     kinds: dict = {"branches": [], "converts": [], "tags": [], "pullRequests": []}
     families = {"refs/heads/": "branches", "refs/tags/": "tags", "refs/pr/": "pullRequests"}
-    for name, commit in _found(exchange).repository.refs().items():
+    for name, commit in exchange.find().repository.refs().items():
         for prefix, family in families.items():
             if name.startswith(prefix):
                 short = name if family == "pullRequests" else name.removeprefix(prefix)
@@ -80,7 +76,7 @@ def describe(entry: Entry, expand: bool, xet: bool) -> dict:
 
 
 def tree(exchange: Exchange) -> Response:
-    found = _found(exchange)
+    found = exchange.find()
     commit = _commit(exchange, found)
     query = exchange.request.query
     recursive, expand = query.get("recursive") == "true", query.get("expand") == "true"
@@ -110,7 +106,7 @@ def _page(exchange: Exchange, items: list, expand: bool) -> Response:
 
 
 def paths_info(exchange: Exchange) -> Response:
-    found = _found(exchange)
+    found = exchange.find()
     commit = _commit(exchange, found)
     form = parse_qs(exchange.request.body.decode(), keep_blank_values=True)
     expand = form.get("expand", ["false"])[0].lower() == "true"
@@ -119,7 +115,7 @@ def paths_info(exchange: Exchange) -> Response:
 
 
 def commits(exchange: Exchange) -> Response:
-    found = _found(exchange)
+    found = exchange.find()
     listed = [
         {"id": one.id, "title": one.title, "message": one.message, "authors": [{"user": one.author}],
          "date": one.date}
@@ -130,7 +126,7 @@ def commits(exchange: Exchange) -> Response:
 
 def xet_read_token(exchange: Exchange) -> Response:
     """This Hub has no Xet storage: clients must manage with the plain download."""
-    _found(exchange)
+    exchange.find()
     raise HubError(404, "Xet is not enabled for this repository")
 
 

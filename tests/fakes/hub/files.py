@@ -22,7 +22,7 @@ _RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 def locate(exchange: Exchange) -> tuple:
     """(Found, commit, Entry) of the file that the URL names, or the Hub's refusal."""
     hub, request = exchange.hub, exchange.request
-    found = hub.root.find(request, exchange.plural, exchange.repo_id)
+    found = exchange.find()
     hub.root.require_granted(request, found)
     commit = found.repository.resolve(exchange.revision)
     if commit is None:

@@ -6,6 +6,7 @@ import zlib
 from pathlib import Path
 from typing import Optional
 
+from . import packs
 from .exchange import HubError, Response
 from .gitprocess import git_environment
 from .root import Found
@@ -24,23 +25,35 @@ WANTS = tuple(_WANTS)
 def info_refs(exchange: Exchange) -> Response:
     if exchange.request.query.get("service") != "git-upload-pack":
         raise HubError(403, "Only git-upload-pack is served")
-    return backend(exchange, _found(exchange).repository.path)
+    return _backend(exchange, _readable(exchange).repository.path)
 
 
 def upload_pack(exchange: Exchange) -> Response:
-    return backend(exchange, _found(exchange).repository.path)
+    repository = _readable(exchange).repository.path
+    if (repository / packs.VERBATIM).exists():
+        return _verbatim(exchange, repository)
+    return _backend(exchange, repository)
 
 
-def _found(exchange: Exchange) -> Found:
-    found = exchange.hub.root.find(exchange.request, exchange.plural, exchange.repo_id)
+def _verbatim(exchange: Exchange, repository: Path) -> Response:
+    """Every object, unchecked: git itself would refuse to send some of them."""
+    asked = _inflated(exchange.request.body, exchange.request.headers.get("content-encoding"))
+    head = packs.pkt_line(b"NAK\n")
+    if b"done" in asked:
+        pack = packs.pack([one.packed() for one in packs.every_object(repository)])
+        head = packs.Answer(head, b"", b"side-band" in asked).with_pack(pack)
+    return Response(200, [("Content-Type", "application/x-git-upload-pack-result")], head)
+
+
+def _readable(exchange: Exchange) -> Found:
+    found = exchange.find()
     exchange.hub.root.require_granted(exchange.request, found)
     return found
 
 
-def backend(exchange: Exchange, repository: Path, want: Optional[str] = None) -> Response:
-    """Runs the CGI program on a repository; another one than the URL names, if a misbehaviour says so."""
+def _backend(exchange: Exchange, repository: Path) -> Response:
     request = exchange.request
-    settings = [(key, "true") for key in _WANTS[want or exchange.hub.options.wants]]
+    settings = [(key, "true") for key in _WANTS[exchange.wants or exchange.hub.options.wants]]
     environment = git_environment(settings) | {
         "GIT_HTTP_EXPORT_ALL": "1",
         "GIT_PROJECT_ROOT": str(repository.parent),

@@ -10,7 +10,7 @@ URL_LIFE_S = 3600
 
 
 def batch(exchange: Exchange) -> Response:
-    found = exchange.hub.root.find(exchange.request, exchange.plural, exchange.repo_id)
+    found = exchange.find()
     exchange.hub.root.require_granted(exchange.request, found)
     wanted = _parse(exchange.request.body)
     objects = [_object(exchange, found.key, one["oid"], one["size"]) for one in wanted]

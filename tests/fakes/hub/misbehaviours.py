@@ -22,7 +22,8 @@ GIT = ("git-refs", "git-pack")
 API = ("info", "revision", "refs", "tree", "paths-info", "commits", "organization")
 EVERYTHING = ("resolve", "content", "cdn", "raw", *GIT, *API, "lfs-batch", "xet-token", "other")
 
-_MODULES = ()
+_MODULES = ("faults_content", "faults_range", "faults_headers", "faults_redirect", "faults_status",
+            "faults_git", "faults_pack", "faults_lfs", "faults_api")
 
 
 @dataclass(frozen=True)

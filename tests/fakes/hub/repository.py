@@ -109,7 +109,7 @@ def _entries(path: Path, commit: str) -> tuple:
     for row in rows:
         description, _, name = row.partition(b"\t")
         mode, kind, oid, size = description.decode().split()
-        found.append((mode, kind, oid, 0 if size == "-" else int(size), name))
+        found.append((mode, kind, oid, int(size) if size.isdigit() else 0, name))
     small = {oid for _, kind, oid, size, _ in found if kind == "blob" and size < POINTER_BYTES_MAX}
     blobs = _blobs(path, sorted(small))
     return tuple(

@@ -15,6 +15,7 @@ from typing import Optional
 
 from . import misbehaviours
 from .exchange import HubError, Request, Response, json_response
+from .gitprocess import GitError
 from .routes import route
 from .state import Exchange, Hub
 from .wire import Gone, Wire, body_length
@@ -131,6 +132,8 @@ def respond(exchange: Exchange) -> Response:
     try:
         handler = route(exchange)
         response = misbehaviours.answer(exchange, lambda: _honest(exchange, handler))
+    except Gone:
+        raise
     except Exception:  # noqa: BLE001 (the edge of a request: nothing may end the Hub)
         traceback.print_exc()
         response = json_response({"error": "the fake Hub has failed; its stderr says how"}, 500)
@@ -156,6 +159,8 @@ def _honest(exchange: Exchange, handler) -> Response:
         return handler(exchange)
     except HubError as error:
         return error.response()
+    except GitError as error:
+        return HubError(500, f"Internal error: {error}").response()
 
 
 def _renamed(exchange: Exchange) -> Optional[str]:

@@ -4,7 +4,9 @@ import hashlib
 import hmac
 import threading
 import time
-from dataclasses import dataclass, field
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Callable, Optional
 from urllib.parse import quote
@@ -12,7 +14,8 @@ from urllib.parse import quote
 from .counters import Counters
 from .exchange import Request
 from .misbehaviours import Misbehaviours
-from .root import Root
+from .repository import Repository
+from .root import Found, Root
 
 _SIGNED_URL_LIFE_S = 3600
 _SIGNING_KEY = b"signed by the fake Hub"
@@ -39,6 +42,20 @@ class Hub:
     stopping: threading.Event = field(default_factory=threading.Event)
     urls: dict = field(default_factory=dict)  # listener role -> base URL
     _signed: dict = field(default_factory=dict)  # xet hash -> LFS oid, of every signed URL given out
+    _seen: Counter = field(default_factory=Counter)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def seen(self, what: str) -> int:
+        """How often this was asked, this time included; for what happens only to the first few."""
+        with self._lock:
+            self._seen[what] += 1
+            return self._seen[what]
+
+    @contextmanager
+    def exclusive(self):
+        """For what must be made once however many ask."""
+        with self._lock:
+            yield
 
     def signed_url(self, key: str, oid: str, life_s: int = _SIGNED_URL_LIFE_S) -> str:
         """A URL on the CDN, as opaque to clients as the real one."""
@@ -50,6 +67,10 @@ class Hub:
         signature = _signature(path, str(expires))
         query = f"X-Amz-Expires={life_s}&Expires={expires}&Policy=e30_&Signature={signature}~&Key-Pair-Id=K1"
         return f"{self.urls['cdn']}{path}?{query}"
+
+    def oid_of(self, url: str) -> str:
+        """The LFS oid that a signed URL was made for."""
+        return self._signed[url.partition("?")[0].rsplit("/", 1)[1]]
 
     def signed_oid(self, request: Request) -> Optional[str]:
         """The LFS oid that a signed URL stands for; None if it was never given out or has expired."""
@@ -76,6 +97,13 @@ class Exchange:
     repo_id: str = ""
     revision: str = ""
     path: str = ""
+    wants: Optional[str] = None  # what git serves for this request, if not as the options say
+    shadow: Optional[Path] = None  # a repository served in place of the one that the URL names
+
+    def find(self) -> Found:
+        """The repository of the URL, or the Hub's refusal."""
+        found = self.hub.root.find(self.request, self.plural, self.repo_id)
+        return found if self.shadow is None else replace(found, repository=Repository(self.shadow))
 
     def url(self, path: str) -> str:
         return self.base_url + path
