@@ -1,5 +1,6 @@
 // Reading little-endian numbers and pieces out of bytes that nobody vouches for. Every read is
-// checked against the end; nothing here can run over it, whatever offsets a file states.
+// checked against the end; nothing here can run over it, whatever offsets a file states. Hosts are
+// 64-bit, so a file's 64-bit offsets are sizes here.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +16,15 @@
 
 namespace lyk::image {
 
+static_assert(sizeof(std::size_t) == sizeof(std::uint64_t));
+
 using Bytes = std::span<const std::byte>;
 
 // The piece [offset, offset + size), if it lies within `bytes`.
 inline std::optional<Bytes> piece(Bytes bytes, std::uint64_t offset, std::uint64_t size) {
   if (offset > bytes.size() || size > bytes.size() - offset)
     return std::nullopt;
-  return bytes.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(size));
+  return bytes.subspan(offset, size);
 }
 
 // A copy of the T at `offset`, if there is a whole one. Formats and hosts are little-endian.
@@ -46,7 +49,7 @@ inline std::optional<std::string_view> c_string(Bytes bytes,
                                                 std::size_t bytes_max) {
   if (offset >= bytes.size())
     return std::nullopt;
-  const std::string_view rest = as_text(bytes.subspan(static_cast<std::size_t>(offset)));
+  const std::string_view rest = as_text(bytes.subspan(offset));
   const std::size_t end = rest.substr(0, bytes_max + 1).find('\0');
   if (end == std::string_view::npos)
     return std::nullopt;

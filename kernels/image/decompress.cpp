@@ -42,7 +42,7 @@ Result<std::vector<std::byte>> decompress(Bytes stored,
   }
   if (bytes / limits::image_compression_ratio_max > stored.size())
     return too_much("image: ", stored.size(), " bytes claim to hold ", bytes);
-  std::vector<std::byte> out(static_cast<std::size_t>(bytes));
+  std::vector<std::byte> out(bytes);
   if (!fill(stored, compression, out))
     return malformed("image: ", name(compression), " data of ", stored.size(),
                      " bytes does not decompress to ", bytes);

@@ -84,7 +84,7 @@ Result<SectionTable> section_table(Bytes file, const RawHeader& header) {
   if (!bytes || count == 0)
     return malformed("elf: section table of ", count, " entries is outside the file");
   return SectionTable{.bytes = *bytes,
-                      .count = static_cast<std::size_t>(count),
+                      .count = count,
                       .name_section = header.name_section == section_index_extended
                                           ? first->link
                                           : header.name_section};
@@ -116,7 +116,7 @@ Result<Elf> parse_elf(Bytes file) {
   LYK_TRY_ASSIGN(const SectionTable table, section_table(file, *load<RawHeader>(file, 0)));
   if (table.name_section >= table.count)
     return malformed("elf: section names in section ", table.name_section, " of ", table.count);
-  const RawSection names_section = table.at(static_cast<std::size_t>(table.name_section));
+  const RawSection names_section = table.at(table.name_section);
   const auto names = piece(file, names_section.offset, names_section.size);
   if (!names)
     return malformed("elf: section names are outside the file");

@@ -77,9 +77,10 @@ std::string unusable(const RawEntry& raw) {
 
 // `raw` stands at `offset`; its header and its payload were checked to lie in the container.
 Result<FatbinEntry> entry_of(const RawEntry& raw, std::uint64_t offset) {
-  FatbinEntry out{.offset = offset,
-                  .kind = raw.kind == kind_ptx ? Kind::ptx : Kind::cubin,
-                  .unusable = unusable(raw)};
+  FatbinEntry out;
+  out.offset = offset;
+  out.kind = raw.kind == kind_ptx ? Kind::ptx : Kind::cubin;
+  out.unusable = unusable(raw);
   if (!out.unusable.empty())
     return out;
   out.arch = arch_of(raw);

@@ -90,7 +90,10 @@ Result<void> read_ptx(Bytes text, const std::optional<Arch>& stated, Image& imag
 
 // `bytes` is what was stored, decompressed.
 Result<Image> read_image(Bytes bytes, const Stored& stored) {
-  Image out{.kind = stored.kind, .compression = stored.compression, .location = stored.location};
+  Image out;
+  out.kind = stored.kind;
+  out.compression = stored.compression;
+  out.location = stored.location;
   if (stored.kind == Kind::ptx) {
     const auto text = without_closing_nuls(bytes);
     if (!text)
