@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 from hub import kernel_repo, variants
-from hub.compiled import NoCompiler, compile_library, find_nvcc
+from hub.compiled import NoCompiler, compile_image, compile_library, find_nvcc
 from hub.kernel_repo import BuildVariant
 from hub.root import Root
 
@@ -23,7 +23,7 @@ DEFAULT_REPOSITORY = "kernels/kernels-community/deformable-detr"
 # The two builds of the default repository: for different CUDA releases and different GPUs.
 DEFAULT_VARIANTS = (
     "torch212-cxx11-cu130-x86_64-linux=sm_75,sm_80,sm_90,compute_75",
-    "torch212-cxx11-cu128-x86_64-linux=sm_80,sm_86",
+    "torch212-cxx11-cu128-x86_64-linux=sm_80,sm_86,compress=speed",
 )
 _UNITS = {"KiB": 1024, "MiB": 1024**2, "GiB": 1024**3, "B": 1, "": 1}
 
@@ -35,7 +35,7 @@ def parse_arguments(arguments: list) -> argparse.Namespace:
     parser.add_argument("--branch", action="append", help="branch to write; repeatable (default: v1)")
     parser.add_argument("--work", type=Path, help="folder for compiled libraries; kept between calls")
     parser.add_argument("--nvcc", help="the compiler (default: $NVCC, else nvcc on PATH)")
-    parser.add_argument("--build", action="append", metavar="VARIANT=ARCH,ARCH...",
+    parser.add_argument("--build", action="append", metavar="VARIANT=ARCH,ARCH[,compress=MODE]",
                         help="compile this variant; repeatable (default: two variants)")
     parser.add_argument("--library", action="append", default=[], metavar="VARIANT=FILE[=ARCH,...]",
                         help="a complete variant around this library, without a compiler")
@@ -43,7 +43,7 @@ def parse_arguments(arguments: list) -> argparse.Namespace:
                         help="compile images/ms_deform_attn.{ptx,cubin,fatbin} for these architectures")
     parser.add_argument("--file", action="append", default=[], metavar="PATH=FILE")
     parser.add_argument("--random", action="append", default=[], metavar="PATH=SIZE")
-    parser.add_argument("--variant", action="append", default=[], help="add a branch variants/NAME with a defect")
+    parser.add_argument("--variant", action="append", default=[], help="also make the repository NS/NAME.VARIANT with this defect")
     parser.add_argument("--untrusted", action="store_true", help="do not enter the publisher as trusted")
     return parser.parse_args(arguments)
 
@@ -74,8 +74,10 @@ def built_variants(options: argparse.Namespace, kernel: str) -> dict:
     given_files = options.file or options.random or options.library or options.images
     for text in options.build or ([] if given_files else DEFAULT_VARIANTS):
         name, architectures = split(text, "--build")
-        names = architectures.split(",")
-        library = compile_library(find_nvcc(options.nvcc), names, work_folder(options))
+        words = architectures.split(",")
+        names = [word for word in words if "=" not in word]
+        compression = "".join(word.removeprefix("compress=") for word in words if "=" in word)
+        library = compile_library(find_nvcc(options.nvcc), names, work_folder(options), compression)
         listed = [capability(one) for one in names if one.startswith("sm_")]
         files |= kernel_repo.variant_files(BuildVariant(name, library, listed), kernel)
     for text in options.library:
@@ -83,6 +85,19 @@ def built_variants(options: argparse.Namespace, kernel: str) -> dict:
         library, _, listed = rest.partition("=")
         variant = BuildVariant(name, Path(library), [one for one in listed.split(",") if one])
         files |= kernel_repo.variant_files(variant, kernel)
+    return files
+
+
+def built_images(options: argparse.Namespace) -> dict:
+    """images/: a cubin or PTX for each architecture, and one fatbin with all of them."""
+    files = {}
+    for text in options.images:
+        names = text.split(",")
+        for name in names:
+            image = compile_image(find_nvcc(options.nvcc), [name], work_folder(options))
+            files[f"images/ms_deform_attn.{name}{image.suffix}"] = image
+        if len(names) > 1:
+            files["images/ms_deform_attn.fatbin"] = compile_image(find_nvcc(options.nvcc), names, work_folder(options))
     return files
 
 
@@ -94,7 +109,7 @@ def work_folder(options: argparse.Namespace) -> Path:
 
 def all_files(options: argparse.Namespace, repo_id: str) -> dict:
     files = {"README.md": kernel_repo.readme(repo_id), ".gitattributes": kernel_repo.gitattributes()}
-    files |= built_variants(options, repo_id.split("/")[-1])
+    files |= built_variants(options, repo_id.split("/")[-1]) | built_images(options)
     for text in options.file:
         path, local = split(text, "--file")
         files[path] = Path(local)

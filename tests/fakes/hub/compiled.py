@@ -1,4 +1,7 @@
-"""Compiles hub_kernel/ms_deform_attn.cu to a shared library, once per content and set of architectures."""
+"""Compiles hub_kernel/ms_deform_attn.cu with nvcc, once per content, architectures and flags.
+
+The results are the same bytes each time, and so are the commits that hold them.
+"""
 
 import hashlib
 import os
@@ -9,6 +12,10 @@ from typing import Optional, Sequence
 
 SOURCE_FOLDER = Path(__file__).resolve().parent.parent / "hub_kernel"
 _SOURCE = "ms_deform_attn.cu"
+_COMMON = ["-std=c++17", "-O3", "-frandom-seed=1"]
+# As a torch extension: the CUDA runtime is somebody else's. No build id, no symbols for debuggers.
+_LIBRARY = ["-shared", "-cudart", "none", "-Xcompiler", "-fPIC,-g0",
+            "-Xlinker", "--build-id=none", "-Xlinker", "-s"]
 
 
 class NoCompiler(Exception):
@@ -24,20 +31,47 @@ def find_nvcc(given: Optional[str]) -> str:
     return found
 
 
-def compile_library(nvcc: str, architectures: Sequence[str], work: Path,
-                    flags: Sequence[str] = ()) -> Path:
-    """`architectures` are nvcc's names: sm_90 is machine code, compute_75 is PTX."""
-    command = [nvcc, "-shared", "-std=c++17", "-O3", "-cudart", "none", "-Xcompiler", "-fPIC,-g0", *flags]
+def compile_library(nvcc: str, architectures: Sequence[str], work: Path, compression: str = "") -> Path:
+    """A shared library. `architectures` are nvcc's names: sm_90 is machine code, compute_75 is PTX."""
+    return _compile(nvcc, [*_LIBRARY, *_targets(architectures), *_compression(compression)], ".so", work)
+
+
+def compile_image(nvcc: str, architectures: Sequence[str], work: Path) -> Path:
+    """Device code alone: a cubin or PTX for one architecture, a fatbin for several."""
+    if len(architectures) > 1:
+        return _compile(nvcc, ["-fatbin", *_targets(architectures)], ".fatbin", work)
+    kind, number = _split(architectures[0])
+    if kind == "sm":
+        return _compile(nvcc, ["-cubin", f"-arch=sm_{number}"], ".cubin", work)
+    return _compile(nvcc, ["-ptx", f"-arch=compute_{number}"], ".ptx", work)
+
+
+def _targets(architectures: Sequence[str]) -> list:
+    flags = []
     for name in architectures:
-        kind, _, number = name.partition("_")
-        if kind not in ("sm", "compute") or not number:
-            raise ValueError(f"'{name}' is no architecture: expected sm_NN or compute_NN")
-        command += ["-gencode", f"arch=compute_{number},code={kind}_{number}"]
-    target = work / "compiled" / f"{_key(nvcc, command[1:])}.so"
+        kind, number = _split(name)
+        flags += ["-gencode", f"arch=compute_{number},code={kind}_{number}"]
+    return flags
+
+
+def _split(architecture: str) -> tuple:
+    kind, _, number = architecture.partition("_")
+    if kind not in ("sm", "compute") or not number:
+        raise ValueError(f"'{architecture}' is no architecture: expected sm_NN or compute_NN")
+    return kind, number
+
+
+def _compression(mode: str) -> list:
+    return [f"-compress-mode={mode}"] if mode else []
+
+
+def _compile(nvcc: str, flags: Sequence[str], suffix: str, work: Path) -> Path:
+    command = [nvcc, *_COMMON, *flags]
+    target = work / "compiled" / f"{_key(nvcc, command[1:])}{suffix}"
     if target.exists():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_suffix(f".{os.getpid()}.so")
+    partial = target.with_suffix(f".{os.getpid()}{suffix}").resolve()
     done = subprocess.run([*command, "-o", str(partial), _SOURCE], cwd=SOURCE_FOLDER,
                           capture_output=True, text=True, check=False)
     if done.returncode != 0:
