@@ -72,15 +72,14 @@ public:
   Connection& operator=(Connection&& other) noexcept = default;
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
-  ~Connection() = default;
+  ~Connection();
 
   // Asks for one reply.
   template <typename ReplyType, typename CallType>
   Result<ReplyType> call(const CallType& call) {
     LYK_TRY_ASSIGN(const Answer answer,
                    ask(wire::encode_call(call, wire::Flow::single), terms_of<CallType>));
-    if (answer.reply.continues == wire::Continues::yes)
-      return lost(Error{Code::protocol, "reply: more are announced than were asked for"});
+    LYK_TRY(check_is_last(answer));
     return wire::decode_parameters<ReplyType>(answer.reply);
   }
 
@@ -110,6 +109,9 @@ public:
   // Who answers, for people: "'/run/libreyolo-kernels/socket'" or "'/usr/bin/libreyolo-kernelsd'".
   const std::string& peer() const { return peer_; }
 
+  // For a child of fork: closes this copy of the connection and leaves the parent's as it is.
+  void abandon();
+
 private:
   struct Answer {
     wire::ParsedReply reply;
@@ -121,7 +123,9 @@ private:
 
   Result<void> connect();
   Result<Answer> ask(std::string_view message, const CallTerms& terms);
+  Result<Answer> exchange(std::string_view message, const CallTerms& terms);
   Result<Answer> next_answer(const CallTerms& terms);
+  Result<void> check_is_last(const Answer& answer);
   // Gives the connection up, since whose turn it is on it is no longer known.
   Error lost(Error error);
 

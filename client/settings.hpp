@@ -40,6 +40,9 @@ struct Settings {
   std::string program;                            // LIBREYOLO_KERNELS_EXEC=/path
   std::optional<uid_t> trusted_uid;               // LIBREYOLO_KERNELS_TRUST_UID
   std::optional<std::chrono::milliseconds> wait;  // LIBREYOLO_KERNELS_WAIT, in seconds there
+  // "LIBREYOLO_HUB_KERNELS=0": a library then asks nobody, the command line only for what is
+  // cached.
+  std::string hub_forbidden;
 };
 
 // An invalid_argument error names the variable whose value means nothing.

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "proto/frame.hpp"
 #include "proto/limits.hpp"
