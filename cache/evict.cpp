@@ -1,6 +1,7 @@
 #include "cache/evict.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace lyk::cache {
 
@@ -11,26 +12,23 @@ EvictionPlan plan_eviction(std::span<const EvictionCandidate> candidates,
   for (const EvictionCandidate& candidate : candidates) {
     if (freed >= bytes_wanted)
       break;
-    if (candidate.pinned == Pinned::yes || candidate.bytes == 0)
+    if (candidate.pinned == Pinned::yes || candidate.blob.bytes == 0)
       continue;
     taken.push_back(candidate);
-    freed += candidate.bytes;
+    freed += candidate.blob.bytes;
   }
 
   // A large file at the end may make small ones before it unnecessary.
   std::vector<EvictionCandidate> kept;
   for (auto last = taken.rbegin(); last != taken.rend(); ++last) {
-    if (freed >= bytes_wanted && freed - last->bytes >= bytes_wanted)
-      freed -= last->bytes;
+    if (freed >= bytes_wanted && freed - last->blob.bytes >= bytes_wanted)
+      freed -= last->blob.bytes;
     else
       kept.push_back(*last);
   }
   std::reverse(kept.begin(), kept.end());
 
-  EvictionPlan plan{.blobs = {}, .bytes_freed = freed, .enough = freed >= bytes_wanted};
-  for (const EvictionCandidate& candidate : kept)
-    plan.blobs.push_back(candidate.blob);
-  return plan;
+  return {.evicted = std::move(kept), .bytes_freed = freed, .enough = freed >= bytes_wanted};
 }
 
 }  // namespace lyk::cache

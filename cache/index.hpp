@@ -1,13 +1,12 @@
-// The index of the store: everything that is said in SQL, and nothing else. It knows names, revisions,
-// blobs, images and uses; it knows no files but its own. cache/schema.sql is the schema.
+// The index of the store: everything that is said in SQL, and nothing else. It knows names,
+// revisions, blobs, images and uses; it knows no files but its own. cache/schema.sql is the schema.
 //
-// Thread rule: one thread at a time; the Store has one Index for readers and one for the writer, each
-// behind a mutex. Methods that write several rows want a Transaction around them, and say so.
+// Thread rule: one thread at a time; the Store has one Index for readers and one for the writer,
+// each behind a mutex. Methods that write several rows want a Transaction around them, and say so.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -40,7 +39,7 @@ struct BlobRow {
 };
 
 class Index {
- public:
+public:
   enum class Journal {
     wal,       // a local disk
     rollback,  // a network file system
@@ -49,14 +48,17 @@ class Index {
 
   // Makes the schema in a new file. refused: of a newer format. corrupt_store: not an index.
   static Result<Index> open_writer(const std::filesystem::path& file, Journal journal);
-  // Never writes. A file that is not there is an empty index.
+  // A second connection beside an open writer (not for Journal::memory).
   static Result<Index> open_reader(const std::filesystem::path& file);
+  // For a store that must not or cannot be written. A file that is not there is an empty index.
+  static Result<Index> open_read_only(const std::filesystem::path& file);
 
   Result<Transaction> begin() { return Transaction::begin(database_); }
   // corrupt_store with SQLite's own first finding.
   Result<void> check();
 
-  // --- blobs ---------------------------------------------------------------------------------------
+  // --- blobs
+  // ---------------------------------------------------------------------------------------
   Result<std::optional<BlobRow>> blob(const Digest& sha256);
   Result<std::optional<BlobRow>> blob(const GitId& git_blob);
   Result<std::vector<BlobRow>> blobs();                      // by verification, oldest first
@@ -66,10 +68,12 @@ class Index {
   Result<BlobId> put_blob(const BlobRow& row);
   Result<void> put_images(BlobId blob, std::span<const image::Image> images);  // in place of others
   Result<void> set_verified(BlobId blob, Time now, const StatHint& stat);
-  // Blob, names, images, and revisions that have no file left; in a Transaction. Says how many names.
+  // Blob, names, images, and revisions that have no file left; in a Transaction. Says how many
+  // names.
   Result<std::uint64_t> drop_blob(BlobId blob);
 
-  // --- names ---------------------------------------------------------------------------------------
+  // --- names
+  // ---------------------------------------------------------------------------------------
   Result<std::optional<BlobRow>> find(const FileName& name);
   Result<void> put_file(const Entry& entry, BlobId blob, Time now);  // in a Transaction
   // The revision too, if it has no other file; in a Transaction. Says whether the name was there.
@@ -81,26 +85,28 @@ class Index {
   Result<std::optional<StoredRevision>> revision(const Origin& origin);
   Result<std::vector<StoredRevision>> revisions();
 
-  // --- sums and uses -------------------------------------------------------------------------------
+  // --- sums and uses
+  // -------------------------------------------------------------------------------
   Result<Stats> stats();  // `quarantined` stays 0: that is counted in its folder
   Result<std::uint64_t> bytes();
   Result<std::optional<Time>> last_use(const Digest& sha256);
   Result<void> record_use(const Digest& sha256, Time now);
   // Least recently used first. Pinned: a blob with any name of a revision in `pinned`.
   Result<std::vector<EvictionCandidate>> eviction_candidates(
-      std::span<const struct PinnedRevision> pinned);
+      std::span<const PinnedRevision> pinned);
 
-  // Everything but `uses`; in a Transaction.
-  Result<void> clear();
+  // Every name and revision; in a Transaction.
+  Result<void> clear_names();
 
- private:
-  Index(Database database, std::vector<Statement> statements);
+private:
+  Index(Database database, std::vector<Statement> statements)
+      : database_(std::move(database)), statements_(std::move(statements)) {}
   static Result<Index> prepare(Database database);
-  Statement& statement(std::size_t number) { return statements_[number]; }
-  Result<std::optional<std::int64_t>> revision_id(const Origin& origin);
+  Result<std::int64_t> put_revision(const Origin& origin, Visibility visibility);
+  Result<void> drop_empty_revisions();
 
   Database database_;
-  std::vector<Statement> statements_;  // by Sql, an enum of index.cpp
+  std::vector<Statement> statements_;  // by Sql, an enum of index.cpp; prepared once
 };
 
 }  // namespace lyk::cache

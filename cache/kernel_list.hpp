@@ -1,5 +1,5 @@
-// The column `images.kernels`: records `symbol NUL name NUL offset:size,offset:size NUL`, one for each
-// kernel (docs/store_format.md). Thread rule: pure functions.
+// The column `images.kernels`: records `symbol NUL name NUL offset:size,offset:size NUL`, one for
+// each kernel (docs/store_format.md). Thread rule: pure functions.
 #pragma once
 
 #include <cstdint>

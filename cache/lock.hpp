@@ -1,7 +1,7 @@
-// Locks between the processes that share a store: flock on locks/<sha256 of the name>. They save work
-// (one download instead of two) and are never what correctness rests on: file systems exist on which
-// flock fails or locks nothing, and there a Lock that does not exclude is handed out instead of an
-// error.
+// Locks between the processes that share a store: flock on locks/<sha256 of the name>. They save
+// work (one download instead of two) and are never what correctness rests on: file systems exist on
+// which flock fails or locks nothing, and there a Lock that does not exclude is handed out instead
+// of an error.
 //
 // Thread rule: a Lock is a value with one owner; two Locks of one name in one process exclude each
 // other too.
@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "proto/result.hpp"
@@ -19,13 +20,13 @@
 namespace lyk::cache {
 
 class Lock {
- public:
+public:
   enum class Strength { exclusive, shared };
 
   // False where the file system cannot lock.
   bool excludes() const { return excludes_; }
 
- private:
+private:
   friend class LockFolder;
   Lock(UniqueFd fd, bool excludes) : fd_(std::move(fd)), excludes_(excludes) {}
   UniqueFd fd_;  // closing it unlocks
@@ -38,7 +39,7 @@ struct LockWait {
 };
 
 class LockFolder {
- public:
+public:
   explicit LockFolder(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   // Empty: somebody else has it.
@@ -48,7 +49,11 @@ class LockFolder {
   // Tries again until the deadline: busy after it, cancelled when told so.
   Result<Lock> lock(std::string_view name, const LockWait& wait) const;
 
- private:
+  // Deletes a lock file that nobody holds; false: somebody does, or nobody can tell.
+  Result<bool> remove_if_free(const std::string& file_name) const;
+
+private:
+  std::filesystem::path file(std::string_view name) const;
   std::filesystem::path folder_;
 };
 

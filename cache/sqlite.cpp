@@ -1,8 +1,8 @@
 #include "cache/sqlite.hpp"
 
-#include <cerrno>
-
 #include <sqlite3.h>
+
+#include <cerrno>
 
 #include "proto/limits.hpp"
 #include "proto/text.hpp"
@@ -115,9 +115,8 @@ Result<void> Database::execute(const std::string& sql) {
 
 Result<Statement> Database::prepare(std::string_view sql) {
   sqlite3_stmt* statement = nullptr;
-  const int result =
-      sqlite3_prepare_v3(database_.get(), sql.data(), static_cast<int>(sql.size()),
-                         SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
+  const int result = sqlite3_prepare_v3(database_.get(), sql.data(), static_cast<int>(sql.size()),
+                                        SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
   if (result != SQLITE_OK)
     return sqlite_error(database_.get(), result, file_of(database_.get()));
   return Statement{statement};
@@ -127,7 +126,9 @@ std::int64_t Database::last_insert_id() const {
   return sqlite3_last_insert_rowid(database_.get());
 }
 
-std::int64_t Database::changed_rows() const { return sqlite3_changes64(database_.get()); }
+std::int64_t Database::changed_rows() const {
+  return sqlite3_changes64(database_.get());
+}
 
 Query::~Query() {
   (void)sqlite3_reset(statement_);           // repeats the error of the last step
@@ -155,8 +156,8 @@ Query& Query::bind(std::string_view text) {
 Query& Query::bind(std::span<const std::uint8_t> bytes) {
   // A null pointer would bind NULL: an empty span is bound as an empty blob.
   const void* data = bytes.empty() ? static_cast<const void*>("") : bytes.data();
-  keep_first(bind_result_, sqlite3_bind_blob64(statement_, ++parameter_, data, bytes.size(),
-                                               SQLITE_TRANSIENT));
+  keep_first(bind_result_,
+             sqlite3_bind_blob64(statement_, ++parameter_, data, bytes.size(), SQLITE_TRANSIENT));
   return *this;
 }
 
@@ -184,7 +185,9 @@ Result<void> Query::run() {
   return {};
 }
 
-std::int64_t Query::integer(int column) const { return sqlite3_column_int64(statement_, column); }
+std::int64_t Query::integer(int column) const {
+  return sqlite3_column_int64(statement_, column);
+}
 
 std::string_view Query::text(int column) const {
   const auto* data = static_cast<const char*>(sqlite3_column_blob(statement_, column));

@@ -1,8 +1,8 @@
 // The dozen calls of SQLite that the index makes, owned and with our errors.
 //
-// A Statement is prepared once and used through a Query, which binds, steps, and leaves the statement
-// ready for its next use. Thread rule: a Database and its Statements belong to one thread at a time;
-// whoever owns them locks.
+// A Statement is prepared once and used through a Query, which binds, steps, and leaves the
+// statement ready for its next use. Thread rule: a Database and its Statements belong to one thread
+// at a time; whoever owns them locks.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct sqlite3_stmt;
 namespace lyk::cache {
 
 class Statement {
- private:
+private:
   friend class Database;
   friend class Query;
   struct Close {
@@ -33,7 +33,7 @@ class Statement {
 };
 
 class Database {
- public:
+public:
   enum class Mode {
     read_write,  // made if it is not there
     read_only,   // writes nothing, not even the shared memory file beside a WAL
@@ -49,7 +49,7 @@ class Database {
   std::int64_t last_insert_id() const;
   std::int64_t changed_rows() const;  // by the statement that ran last
 
- private:
+private:
   struct Close {
     void operator()(sqlite3* database) const noexcept;
   };
@@ -61,19 +61,19 @@ class Database {
 
 // One use of a statement. Parameters are bound in their order; a failure to bind shows at `next`.
 class Query {
- public:
+public:
   explicit Query(Statement& statement) : statement_(statement.statement_.get()) {}
   ~Query();
   Query(const Query&) = delete;
   Query& operator=(const Query&) = delete;
 
   Query& bind(std::int64_t value);
-  Query& bind(std::string_view text);                  // copied
-  Query& bind(std::span<const std::uint8_t> bytes);    // copied
+  Query& bind(std::string_view text);                // copied
+  Query& bind(std::span<const std::uint8_t> bytes);  // copied
   Query& bind_null();
 
-  Result<bool> next();   // false: no more rows
-  Result<void> run();    // a statement without rows
+  Result<bool> next();  // false: no more rows
+  Result<void> run();   // a statement without rows
 
   // Columns count from 0; their memory lives until the next call of `next`.
   std::int64_t integer(int column) const;
@@ -81,7 +81,7 @@ class Query {
   std::span<const std::uint8_t> bytes(int column) const;
   bool is_null(int column) const;
 
- private:
+private:
   sqlite3_stmt* statement_;  // borrowed
   int parameter_ = 0;
   int bind_result_ = 0;
@@ -89,7 +89,7 @@ class Query {
 
 // Takes SQLite's one-writer lock at once (BEGIN IMMEDIATE). Rolled back unless committed.
 class Transaction {
- public:
+public:
   static Result<Transaction> begin(Database& database);
   Transaction(Transaction&& other) noexcept : database_(std::exchange(other.database_, nullptr)) {}
   Transaction& operator=(Transaction&&) = delete;
@@ -99,7 +99,7 @@ class Transaction {
 
   Result<void> commit();
 
- private:
+private:
   explicit Transaction(Database& database) : database_(&database) {}
   Database* database_;  // borrowed; null: nothing to roll back
 };

@@ -1,17 +1,19 @@
-// The store: proven files on disk under their sha256, and an index of their names and device images.
-// docs/store_format.md is the format; this is the only program text that writes it.
+// The store: proven files on disk under their sha256, and an index of their names and device
+// images. docs/store_format.md is the format; this is the only program text that writes it.
 //
 // Invariants
-//   - A file stands in blobs/ only after its bytes were hashed and the hash and the size were those of
+//   - A file stands in blobs/ only after its bytes were hashed and the hash and the size were those
+//   of
 //     its proof. `commit` is the only door.
-//   - Row after file, always: a row is written when its file is on the disk. A file without a row is
+//   - Row after file, always: a row is written when its file is on the disk. A file without a row
+//   is
 //     an orphan (re-indexed by `link`, else collected); a row without its file is a miss.
 //   - Killed at any instruction, the store opens clean.
 //   - Pinned files go by `remove` alone; neither `prune` nor making room takes them.
 //
-// Several processes may work on one store. Thread rule: every method may be called from any thread at
-// any time; no method of a Store waits for another one's file input or output, except that the writers
-// of the index take turns.
+// Several processes may work on one store. Thread rule: every method may be called from any thread
+// at any time; no method of a Store waits for another one's file input or output, except that the
+// writers of the index take turns.
 #pragma once
 
 #include <filesystem>
@@ -33,7 +35,7 @@ namespace lyk::cache {
 
 struct Options {
   enum class Access {
-    read_write,  // an Error where the folder cannot be written
+    read_write,         // an Error where the folder cannot be written
     prefer_read_write,  // read only where it cannot be written; `read_only_reason` says why
     read_only,          // writes nothing at all, not even locks
     rebuild,  // as read_write, alone, and an index that cannot be read is put aside for a new one
@@ -48,17 +50,10 @@ struct Options {
   std::optional<Disk> disk;
 };
 
-// A revision that a pin names, whatever repo type it is found under.
-struct PinnedRevision {
-  RepoId repo;
-  GitId commit;
-  auto operator<=>(const PinnedRevision&) const = default;
-};
-
-enum class Verdict : std::uint8_t { good, missing, quarantined };
+enum class Verdict : std::uint8_t { good, missing, damaged };
 
 struct VerifyRequest {
-  std::optional<Origin> origin;  // absent: everything
+  std::optional<Origin> origin;        // absent: everything
   Time verified_before = Time::max();  // leave out what was verified at or after this time
 };
 struct VerifyProgress {
@@ -72,7 +67,7 @@ using VerifyCallback = std::function<Continue(const VerifyProgress&)>;
 struct Damaged {
   std::vector<FileName> names;
   Digest expected;
-  Digest actual;
+  std::optional<Digest> actual;  // absent: the disk does not give the bytes back (EIO)
 };
 struct Missing {
   std::vector<FileName> names;
@@ -99,9 +94,10 @@ struct Rebuilt {
 };
 
 class Store {
- public:
-  // refused: made by a newer release, or a folder that others may write. corrupt_store: the index is
-  // not readable (the message names `rebuild-index`). io: cannot be made or written, with the path.
+public:
+  // refused: made by a newer release, or a folder that others may write. corrupt_store: the index
+  // is not readable (the message names `rebuild-index`). io: cannot be made or written, with the
+  // path.
   static Result<Store> open(const Options& options);
 
   Store(Store&&) noexcept;
@@ -120,9 +116,10 @@ class Store {
   void set_pinned(std::vector<PinnedRevision> pinned);
   void set_bytes_max(std::uint64_t bytes);
 
-  // --- in ------------------------------------------------------------------------------------------
-  // Reserves room first, evicting what no pin names. no_space: the disk or `bytes_max` is too small,
-  // and nothing was evicted.
+  // --- in
+  // ------------------------------------------------------------------------------------------
+  // Reserves room first, evicting what no pin names. no_space: the disk or `bytes_max` is too
+  // small, and nothing was evicted.
   Result<Staging> stage(const StageSize& size);
 
   // The only door. digest_mismatch, size_mismatch: not what the proof says; the store is as it was
@@ -130,17 +127,19 @@ class Store {
   // or cannot be read as such, simply has none.
   Result<Blob> commit(Staging staging, const Entry& entry, Time now);
 
-  // Content that is here already, under another name or as an orphan, gets this name too; empty if it
-  // is not here. An orphan is hashed first.
+  // Content that is here already, under another name or as an orphan, gets this name too; empty if
+  // it is not here, or the store is read only. An orphan is hashed first.
   Result<std::optional<Blob>> link(const Entry& entry, Time now);
 
-  // Copies the file from a cache of huggingface_hub (facts hub-protocol 4: plain, without symlinks, or
-  // with shared blobs) if what is there proves to be it. Nothing is ever written to `hub_cache`.
-  Result<std::optional<Blob>> adopt(const Entry& entry, const std::filesystem::path& hub_cache,
+  // Copies the file from a cache of huggingface_hub (facts hub-protocol 4: plain, without symlinks,
+  // or with shared blobs) if what is there proves to be it. Nothing is ever written to `hub_cache`.
+  Result<std::optional<Blob>> adopt(const Entry& entry,
+                                    const std::filesystem::path& hub_cache,
                                     Time now);
 
-  // --- out -----------------------------------------------------------------------------------------
-  // Row, and file of the row's size. With a proof: only if it is the content that this proof names.
+  // --- out
+  // ----------------------------------------------------------------------------------------- Row,
+  // and file of the row's size. With a proof: only if it is the content that this proof names.
   Result<std::optional<Blob>> find(const FileName& name, const Proof* proof = nullptr) const;
 
   // Read only, close-on-exec. not_cached: it is not there. The bytes are not hashed here: whoever
@@ -154,15 +153,18 @@ class Store {
   Result<Stats> stats() const;
   Result<std::vector<QuarantinedFile>> quarantine() const;  // newest first
 
-  // --- care ----------------------------------------------------------------------------------------
-  // For the order of eviction. Kept to limits::use_granularity; nothing at all when read only.
+  // --- care
+  // ---------------------------------------------------------------------------------------- For
+  // the order of eviction. Kept to limits::use_granularity; nothing at all when read only.
   Result<void> record_use(const Digest& sha256, Time now);
 
-  // Hashes the blob anew. A mismatch moves it to the quarantine and forgets its names.
+  // Hashes the blob anew. Damage moves it to the quarantine (not when read only) and forgets its
+  // names.
   Result<Verdict> verify(const Digest& sha256, Time now);
   // In order of suspicion: changed stat data first, then what was verified longest ago. Also checks
   // the index itself (corrupt_store). `progress` may be empty; cancelled when it says no.
-  Result<VerifyReport> verify_all(const VerifyRequest& request, const VerifyCallback& progress,
+  Result<VerifyReport> verify_all(const VerifyRequest& request,
+                                  const VerifyCallback& progress,
                                   Time now);
 
   // Forget names; content that has no name left goes too, pinned or not.
@@ -176,19 +178,20 @@ class Store {
   // Temporary files, lock files and blobs without a row that are older than limits::orphan_age.
   Result<Orphans> collect_orphans(Time now);
 
-  // Starts the index anew: hashes every blob, quarantines the damaged, and gives the others those of
-  // `known`'s names that they prove to be. Uses are kept.
+  // Starts the index anew: hashes every blob, quarantines the damaged, and gives the others those
+  // of `known`'s names that they prove to be. Uses are kept.
   Result<Rebuilt> rebuild_index(std::span<const Entry> known, Time now);
 
-  // --- shared places -------------------------------------------------------------------------------
-  // The bare object store of a repo. The fetcher makes and fills it.
+  // --- shared places
+  // ------------------------------------------------------------------------------- The bare object
+  // store of a repo. The fetcher makes and fills it.
   std::filesystem::path git_path(RepoType type, const RepoId& repo) const;
 
   // One at a time among all processes, where the file system can lock. busy after the deadline.
   Result<Lock> lock(std::string_view name, const LockWait& wait) const;
   Result<std::optional<Lock>> try_lock(std::string_view name) const;
 
- private:
+private:
   struct State;
   explicit Store(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <string>
+#include <string_view>
 
 #include "kernels/image/image.hpp"
 #include "proto/digest.hpp"
@@ -27,6 +27,13 @@ struct Origin {
   auto operator<=>(const Origin&) const = default;
 };
 
+// A revision that a pin names, whatever repo type it is found under.
+struct PinnedRevision {
+  RepoId repo;
+  GitId commit;
+  auto operator<=>(const PinnedRevision&) const = default;
+};
+
 // A name of a file. Many names may lead to one blob.
 struct FileName {
   Origin origin;
@@ -34,8 +41,10 @@ struct FileName {
   auto operator<=>(const FileName&) const = default;
 };
 
-// What proves a file: at least one of the two hashes; the size where the source of the proof names it
-// (a git tree or an LFS pointer does, a bare [digests] pin does not). All that is present must hold.
+// What proves a file: at least one of the two hashes; the size where the source of the proof names
+// it (a git tree or an LFS pointer does, a bare [digests] pin does not). All that is present must
+// hold. `git_blob` is the id of the content itself, of a plain file; the id of an LFS pointer
+// proves nothing here, its sha256 and size do.
 struct Proof {
   std::optional<Digest> sha256;
   std::optional<GitId> git_blob;
@@ -91,7 +100,7 @@ struct StoredRevision {
 
 struct QuarantinedFile {
   Digest expected;
-  Digest actual;
+  std::optional<Digest> actual;  // absent: the disk did not give the bytes back
   std::uint64_t bytes = 0;
   Time since;
   std::filesystem::path path;

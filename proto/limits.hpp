@@ -144,9 +144,10 @@ inline constexpr std::uint64_t images_bytes_per_file_max = 16ULL * gib;
 inline constexpr std::uint64_t image_compression_ratio_max = 1024;
 // A cubin has about five sections for each kernel.
 inline constexpr std::size_t elf_sections_max = 1'048'576;
-// Demangling can square the length of a symbol with every two substitutions: longer or more involved
-// ones are shown mangled.
-inline constexpr std::size_t demangled_symbol_bytes_max = 4 * kib;
-inline constexpr std::size_t demangled_substitutions_max = 32;
+// Writing out a C++ name can take time and memory that are exponential in its length. These bound an
+// estimate, in letters: of one symbol (some 10 ms) and of all symbols of an image (some seconds).
+// Beyond them a kernel is shown by its mangled symbol.
+inline constexpr std::uint64_t demangle_letters_max = 16 * mib;
+inline constexpr std::uint64_t demangle_letters_per_image_max = 2 * gib;
 
 }  // namespace lyk::limits

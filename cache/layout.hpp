@@ -1,0 +1,91 @@
+// Where things lie in a store, and the few file operations that the store is made of, each with the
+// error that names its path. docs/store_format.md is the format.
+//
+// Thread rule: pure functions and system calls.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cache/index.hpp"
+#include "cache/store.hpp"
+#include "proto/digest.hpp"
+#include "proto/names.hpp"
+#include "proto/result.hpp"
+#include "proto/unique.hpp"
+
+namespace lyk::cache {
+
+class Layout {
+public:
+  explicit Layout(std::filesystem::path root) : root_(std::move(root)) {}
+
+  const std::filesystem::path& root() const { return root_; }
+  std::filesystem::path blobs() const { return root_ / "blobs" / "sha256"; }
+  std::filesystem::path blob_folder(const Digest& sha256) const;
+  std::filesystem::path blob(const Digest& sha256) const;
+  std::filesystem::path git() const { return root_ / "git"; }
+  std::filesystem::path git(RepoType type, const RepoId& repo) const;
+  std::filesystem::path tmp() const { return root_ / "tmp"; }
+  std::filesystem::path locks() const { return root_ / "locks"; }
+  std::filesystem::path quarantine() const { return root_ / "quarantine"; }
+  std::filesystem::path quarantine(const Digest& expected, std::optional<Digest> actual) const;
+
+  // Makes what is missing, and checks that we may write in all of it. io: not possible, with the
+  // path; for a folder of somebody else's also with the command that mends it.
+  Result<void> create(unsigned root_mode) const;
+
+  // refused: not a folder, or one in which others may write.
+  Result<void> check_owner() const;
+
+private:
+  std::filesystem::path root_;
+};
+
+// What may be relied on at this path, by statfs.
+Result<Options::Disk> disk_kind(const std::filesystem::path& path);
+bool is_network_file_system(std::int64_t statfs_type);
+
+// False where POSIX record locks, which SQLite needs, fail (ENOSYS, ENOLCK, EINVAL, EOPNOTSUPP).
+Result<bool> record_locks_work(const std::filesystem::path& folder);
+
+// "index.sqlite3", or one for each host on a network.
+std::string index_file_name(Options::Disk disk, std::string_view host);
+std::string host_name();
+
+// Bytes that we may still write.
+Result<std::uint64_t> free_bytes(const std::filesystem::path& path);
+
+// Empty: there is no such file. refused for anything but a regular file.
+Result<std::optional<struct stat>> stat_file(const std::filesystem::path& path);
+StatHint hint_of(const struct stat& status);
+Time mtime_of(const struct stat& status);
+
+// Read only, close-on-exec, no link at the end of the path. Empty: there is no such file.
+Result<std::optional<UniqueFd>> open_file(const std::filesystem::path& path);
+
+Result<void> make_folder(const std::filesystem::path& path, unsigned mode);  // may exist already
+Result<void> sync_folder(const std::filesystem::path& path);
+Result<void> rename_file(const std::filesystem::path& from, const std::filesystem::path& to);
+Result<void> unlink_file(const std::filesystem::path& path);  // may be gone already
+
+// The device images inside the first `bytes` of a file that is ours alone. Whatever cannot be read
+// as device code has none.
+std::vector<image::Image> read_device_images(int fd, std::uint64_t bytes);
+
+// Every entry of a folder, in no order; a folder that is not there has none.
+Result<void> for_each_entry(const std::filesystem::path& folder,
+                            const std::function<Result<void>(const std::string& name)>& visit);
+
+// Every file of blobs/ that has the name and the place of a blob.
+Result<void> for_each_blob_file(const Layout& layout,
+                                const std::function<Result<void>(const Digest& sha256)>& visit);
+
+}  // namespace lyk::cache

@@ -1,0 +1,120 @@
+// Opening a store: the folders, the right to write in them, and the index that fits the disk.
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "cache/store_state.hpp"
+#include "proto/text.hpp"
+
+namespace lyk::cache {
+
+namespace {
+
+constexpr std::string_view open_lock_name = "store";     // held shared by all who have it open
+constexpr std::string_view making_lock_name = "making";  // held while an index is opened or made
+
+LockWait short_wait() {
+  return {.deadline = std::chrono::steady_clock::now() + limits::store_open_wait, .cancelled = {}};
+}
+
+Error store_error(Error error, const std::filesystem::path& root) {
+  if (error.code == Code::corrupt_store)
+    error.message += ": start it anew with `libreyolo-kernels rebuild-index`";
+  return annotate(std::move(error), str("store ", quoted(root.string())));
+}
+
+// An index that cannot be read is kept beside the new one, to be looked at.
+Result<void> put_index_aside(const std::filesystem::path& file) {
+  std::filesystem::path aside = file;
+  aside += ".damaged";
+  LYK_TRY(rename_file(file, aside));
+  for (const char* suffix : {"-wal", "-shm", "-journal"}) {
+    std::filesystem::path companion = file;
+    companion += suffix;
+    LYK_TRY(unlink_file(companion));
+  }
+  return {};
+}
+
+struct Placed {
+  std::filesystem::path file;
+  Index::Journal journal = Index::Journal::wal;
+};
+
+// Where the index is and how it is kept: docs/store_format.md, "The index".
+Result<Placed> place_index(const Layout& layout, Options::Disk disk) {
+  Placed placed{.file = layout.root() / index_file_name(disk, host_name())};
+  if (disk == Options::Disk::local)
+    return placed;
+  LYK_TRY_ASSIGN(const bool lockable, record_locks_work(layout.locks()));
+  placed.journal = lockable ? Index::Journal::rollback : Index::Journal::memory;
+  return placed;
+}
+
+}  // namespace
+
+Result<void> Store::State::open_writable() {
+  LYK_TRY(layout.create(options.root_mode));
+  LYK_TRY_ASSIGN(const Options::Disk disk, disk_of_root());
+  LYK_TRY_ASSIGN(const Placed placed, place_index(layout, disk));
+  index_is_complete = disk == Options::Disk::local;
+
+  const bool rebuild = options.access == Options::Access::rebuild;
+  LYK_TRY_ASSIGN(const Lock making, locks.lock(making_lock_name, short_wait()));
+  auto opened = Index::open_writer(placed.file, placed.journal);
+  if (!opened && rebuild && opened.error().code == Code::corrupt_store) {
+    LYK_TRY_ASSIGN(const auto alone, locks.try_lock(open_lock_name));
+    if (!alone)
+      return Error{Code::busy, "another process has it open: stop it first"};
+    LYK_TRY(put_index_aside(placed.file));
+    opened = Index::open_writer(placed.file, placed.journal);
+  }
+  LYK_TRY_ASSIGN(writer, std::move(opened));
+  if (placed.journal != Index::Journal::memory) {
+    LYK_TRY_ASSIGN(reader, Index::open_reader(placed.file));
+  }
+  LYK_TRY_ASSIGN(open_lock, locks.try_lock(open_lock_name, Lock::Strength::shared));
+  return {};
+}
+
+Result<void> Store::State::open_read_only() {
+  LYK_TRY(layout.check_owner());
+  LYK_TRY_ASSIGN(const Options::Disk disk, disk_of_root());
+  const auto file = layout.root() / index_file_name(disk, host_name());
+  LYK_TRY_ASSIGN(reader, Index::open_read_only(file));
+  return {};
+}
+
+Result<Options::Disk> Store::State::disk_of_root() const {
+  if (options.disk)
+    return *options.disk;
+  return disk_kind(layout.root());
+}
+
+Result<Store> Store::open(const Options& options) {
+  auto state = std::make_unique<State>(options);
+  state->bytes_max = options.bytes_max;
+  const auto& root = state->layout.root();
+  if (options.access == Options::Access::read_only) {
+    state->read_only_reason = "asked for";
+    if (auto opened = state->open_read_only(); !opened)
+      return store_error(std::move(opened).error(), root);
+    return Store{std::move(state)};
+  }
+  auto opened = state->open_writable();
+  if (opened)
+    return Store{std::move(state)};
+  // What cannot be written may still be read: the files of a cache on a read-only mount are as good
+  // as any. A full disk (no_space) is one of those cases too.
+  const bool unwritable = opened.error().code == Code::io || opened.error().code == Code::no_space;
+  if (options.access != Options::Access::prefer_read_write || !unwritable)
+    return store_error(std::move(opened).error(), root);
+  auto fallback = std::make_unique<State>(options);
+  fallback->bytes_max = options.bytes_max;
+  fallback->read_only_reason = opened.error().message;
+  if (!fallback->open_read_only())
+    return store_error(std::move(opened).error(), root);  // the first cause is the one to mend
+  return Store{std::move(fallback)};
+}
+
+}  // namespace lyk::cache

@@ -1,0 +1,187 @@
+#include "cache/store_state.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "cache/evict.hpp"
+#include "cache/hash_file.hpp"
+#include "proto/text.hpp"
+
+namespace lyk::cache {
+
+LockedIndex Store::State::read() {
+  if (reader)
+    return {reader_mutex, *reader};
+  LYK_CHECK(writer.has_value());
+  return {writer_mutex, *writer};
+}
+
+LockedIndex Store::State::write() {
+  LYK_CHECK(writer.has_value());  // check_writable came before
+  return {writer_mutex, *writer};
+}
+
+Result<void> Store::State::check_writable() const {
+  if (writer)
+    return {};
+  return Error{Code::io, str("store ", quoted(layout.root().string()), ": read only (",
+                             read_only_reason, ")")};
+}
+
+std::optional<std::vector<PinnedRevision>> Store::State::pinned_now() {
+  const std::lock_guard lock{pinned_mutex};
+  return pinned;
+}
+
+Result<bool> Store::State::is_in_place(const Blob& blob) const {
+  LYK_TRY_ASSIGN(const auto status, stat_file(layout.blob(blob.sha256)));
+  return status && static_cast<std::uint64_t>(status->st_size) == blob.bytes;
+}
+
+Result<void> Store::State::put_rows(LockedIndex& index,
+                                    const BlobRow& row,
+                                    std::span<const image::Image> images,
+                                    const Entry& entry,
+                                    Time now) {
+  LYK_TRY_ASSIGN(const BlobId id, index->put_blob(row));
+  LYK_TRY(index->put_images(id, images));
+  return index->put_file(entry, id, now);
+}
+
+Result<void> Store::State::make_room(LockedIndex& index, std::uint64_t bytes) {
+  LYK_TRY_ASSIGN(const std::uint64_t stored, index->bytes());
+  LYK_TRY_ASSIGN(const std::uint64_t free, free_bytes(layout.tmp()));
+  const std::uint64_t wanted_in_all = stored + *reserved_bytes + bytes;
+  const std::uint64_t over = wanted_in_all > bytes_max ? wanted_in_all - bytes_max : 0;
+  const std::uint64_t lacking = bytes > free ? bytes - free : 0;
+  const std::uint64_t wanted = std::max(over, lacking);
+  if (wanted == 0)
+    return {};
+
+  EvictionPlan plan;
+  if (const auto keep = pinned_now()) {
+    LYK_TRY_ASSIGN(const auto candidates, index->eviction_candidates(*keep));
+    plan = plan_eviction(candidates, wanted);
+  }
+  if (!plan.enough) {
+    const std::string store =
+        str("store ", quoted(layout.root().string()), ": no room for ", bytes, " bytes: ");
+    if (over >= lacking)
+      return Error{Code::no_space,
+                   str(store, "cache_max_bytes is ", bytes_max.load(), " and ",
+                       stored + *reserved_bytes - plan.bytes_freed,
+                       " are pinned or being downloaded; raise it or remove a slot")};
+    return Error{Code::no_space, str(store, "the disk has ", free, " bytes left")};
+  }
+  for (const EvictionCandidate& candidate : plan.evicted)
+    LYK_TRY(drop(index, candidate.row, candidate.blob));
+  return {};
+}
+
+// Rows, then the file, then the commit: a crash before it brings the rows back without their file,
+// which is a miss.
+Result<Removed> Store::State::drop(LockedIndex& index, BlobId row, const Blob& blob) {
+  LYK_TRY_ASSIGN(Transaction transaction, index->begin());
+  LYK_TRY_ASSIGN(const std::uint64_t names, index->drop_blob(row));
+  LYK_TRY(unlink_file(layout.blob(blob.sha256)));
+  LYK_TRY(transaction.commit());
+  return Removed{.files = names, .bytes = blob.bytes};
+}
+
+Result<std::uint64_t> Store::State::drop_if_nameless(LockedIndex& index, const BlobRow& row) {
+  LYK_TRY_ASSIGN(const bool named, index->is_named(row.id));
+  if (named)
+    return std::uint64_t{0};
+  LYK_TRY(index->drop_blob(row.id));
+  LYK_TRY(unlink_file(layout.blob(row.blob.sha256)));
+  return row.blob.bytes;
+}
+
+Result<Checked> Store::State::check_blob(const Digest& sha256, Time now) {
+  Checked checked;
+  LYK_TRY_ASSIGN(const auto row, read()->blob(sha256));
+  if (row) {
+    LYK_TRY_ASSIGN(checked.names, read()->names(row->id));
+  }
+  LYK_TRY_ASSIGN(const auto fd, open_file(layout.blob(sha256)));
+  if (!fd)
+    return checked;
+  struct stat status {};
+  if (::fstat(fd->get(), &status) != 0)
+    return os_error(errno, str("stat ", quoted(layout.blob(sha256).string())));
+  LYK_TRY_ASSIGN(const auto hash,
+                 hash_file(fd->get(), layout.blob(sha256).string(), Hashes::sha256));
+  checked.bytes = hash ? hash->bytes : static_cast<std::uint64_t>(status.st_size);
+  if (hash && hash->sha256 == sha256) {
+    checked.verdict = Verdict::good;
+    if (row && writer)
+      LYK_TRY(write()->set_verified(row->id, now, hint_of(status)));
+    return checked;
+  }
+  checked.verdict = Verdict::damaged;
+  if (hash)
+    checked.actual = hash->sha256;
+  if (writer)
+    LYK_TRY(quarantine(sha256, checked.actual, hint_of(status)));
+  return checked;
+}
+
+Result<void> Store::State::quarantine(const Digest& expected,
+                                      std::optional<Digest> actual,
+                                      const StatHint& seen) {
+  {
+    LockedIndex index = write();
+    LYK_TRY_ASSIGN(Transaction transaction, index->begin());
+    LYK_TRY_ASSIGN(const auto status, stat_file(layout.blob(expected)));
+    if (!status || hint_of(*status).inode != seen.inode)
+      return {};  // gone or replaced meanwhile: what was damaged is no longer there
+    LYK_TRY_ASSIGN(const auto row, index->blob(expected));
+    if (row)
+      LYK_TRY(index->drop_blob(row->id));
+    LYK_TRY(rename_file(layout.blob(expected), layout.quarantine(expected, actual)));
+    LYK_TRY(transaction.commit());
+  }
+  return trim_quarantine();
+}
+
+Result<Reindexed> Store::State::reindex(const Digest& sha256, Time now) {
+  Reindexed out;
+  const auto path = layout.blob(sha256);
+  LYK_TRY_ASSIGN(const auto fd, open_file(path));
+  if (!fd)
+    return out;
+  struct stat status {};
+  if (::fstat(fd->get(), &status) != 0)
+    return os_error(errno, str("stat ", quoted(path.string())));
+  LYK_TRY_ASSIGN(const auto hash, hash_file(fd->get(), path.string(), Hashes::sha256_and_git_blob));
+  if (!hash || hash->sha256 != sha256) {
+    out.verdict = Verdict::damaged;
+    if (hash)
+      out.actual = hash->sha256;
+    LYK_TRY(quarantine(sha256, out.actual, hint_of(status)));
+    return out;
+  }
+  BlobRow row{.id = 0,
+              .blob = {sha256, hash->bytes},
+              .git_blob = hash->git_blob,
+              .added = now,
+              .verified = now,
+              .stat = hint_of(status)};
+  const auto images = read_device_images(fd->get(), hash->bytes);
+  LockedIndex index = write();
+  LYK_TRY_ASSIGN(Transaction transaction, index->begin());
+  LYK_TRY_ASSIGN(const bool there, is_in_place(row.blob));
+  if (!there)
+    return out;
+  LYK_TRY_ASSIGN(row.id, index->put_blob(row));
+  LYK_TRY(index->put_images(row.id, images));
+  LYK_TRY(transaction.commit());
+  out.verdict = Verdict::good;
+  out.row = std::move(row);
+  return out;
+}
+
+}  // namespace lyk::cache

@@ -1,0 +1,104 @@
+// What a Store is inside. Included by cache/store*.cpp only.
+//
+// Lock order: writer before pinned; reader is never held together with another one.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cache/index.hpp"
+#include "cache/layout.hpp"
+#include "cache/lock.hpp"
+#include "cache/store.hpp"
+
+namespace lyk::cache {
+
+// An Index, locked for as long as this lives.
+class LockedIndex {
+public:
+  LockedIndex(std::mutex& mutex, Index& index) : lock_(mutex), index_(&index) {}
+  Index* operator->() const { return index_; }
+
+private:
+  std::unique_lock<std::mutex> lock_;
+  Index* index_;
+};
+
+// What hashing a stored blob found.
+struct Checked {
+  Verdict verdict = Verdict::missing;
+  std::uint64_t bytes = 0;
+  std::vector<FileName> names;   // that it had
+  std::optional<Digest> actual;  // if it is damaged and readable
+};
+
+// What became of a file in blobs/ that had no row, or whose row is to be made anew.
+struct Reindexed {
+  Verdict verdict = Verdict::missing;
+  std::optional<BlobRow> row;    // good
+  std::optional<Digest> actual;  // damaged, and readable
+};
+
+struct Store::State {
+  explicit State(const Options& opened_with)
+      : options(opened_with), layout(opened_with.root), locks(layout.locks()) {}
+
+  Result<void> open_writable();
+  Result<void> open_read_only();
+  Result<Options::Disk> disk_of_root() const;
+
+  LockedIndex read();
+  LockedIndex write();
+  Result<void> check_writable() const;
+  std::optional<std::vector<PinnedRevision>> pinned_now();
+
+  // A blob of the row's size stands where it belongs.
+  Result<bool> is_in_place(const Blob& blob) const;
+
+  // What is known of one file; in the caller's transaction.
+  static Result<void> put_rows(LockedIndex& index,
+                               const BlobRow& row,
+                               std::span<const image::Image> images,
+                               const Entry& entry,
+                               Time now);
+  // Hashes a file of blobs/ and writes its row and images; a damaged one is quarantined.
+  Result<Reindexed> reindex(const Digest& sha256, Time now);
+
+  // Evicts so that `bytes` more fit; no_space, and nothing evicted, if that is impossible.
+  Result<void> make_room(LockedIndex& index, std::uint64_t bytes);
+  // Rows, then the file, as one transaction.
+  Result<Removed> drop(LockedIndex& index, BlobId row, const Blob& blob);
+  // Names are gone already; takes the content too if it has no other. In the caller's transaction.
+  Result<std::uint64_t> drop_if_nameless(LockedIndex& index, const BlobRow& row);
+
+  // Moves a damaged file away and forgets it, if it is still the file of `seen`.
+  Result<void> quarantine(const Digest& expected,
+                          std::optional<Digest> actual,
+                          const StatHint& seen);
+  Result<void> trim_quarantine();
+  Result<Checked> check_blob(const Digest& sha256, Time now);
+
+  Options options;
+  Layout layout;
+  LockFolder locks;
+  std::string read_only_reason;   // empty: writable
+  bool index_is_complete = true;  // false: other hosts have indexes of their own
+  std::optional<Lock> open_lock;  // says that the index is in use
+  std::atomic<std::uint64_t> bytes_max{0};
+  std::shared_ptr<std::atomic<std::uint64_t>> reserved_bytes =
+      std::make_shared<std::atomic<std::uint64_t>>(0);
+
+  std::mutex reader_mutex;
+  std::optional<Index> reader;  // absent: the index is in memory, and the writer reads too
+  std::mutex writer_mutex;
+  std::optional<Index> writer;  // absent: read only
+  std::mutex pinned_mutex;
+  std::optional<std::vector<PinnedRevision>> pinned;  // absent: everything is
+};
+
+}  // namespace lyk::cache
