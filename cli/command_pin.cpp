@@ -1,0 +1,235 @@
+// pin: make or raise the pin of a slot. The service turns the revision into a proven commit; the
+// file is written by us, with the rights of whoever runs us, and only once everything is proven.
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <system_error>
+#include <utility>
+
+#include "cli/command.hpp"
+#include "cli/file.hpp"
+#include "cli/output.hpp"
+#include "cli/pin_file.hpp"
+#include "cli/progress.hpp"
+#include "cli/service.hpp"
+#include "proto/text.hpp"
+
+namespace lyk::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<Option, 7> options{{
+    {.name = "repo", .value = "OWNER/NAME", .help = "repo on the Hub; required"},
+    {.name = "revision", .value = "REVISION", .help = "commit, tag, branch or version; required"},
+    {.name = "type",
+     .value = "TYPE[,TYPE]",
+     .help = "repo types to try in this order, `kernel` and `model`; default: both",
+     .repeat = Repeat::many},
+    {.name = "abi",
+     .value = "ABI",
+     .help = "launch ABI that the images must define; default: that of the pin replaced"},
+    {.name = "output", .value = "FILE", .help = "where to write the pin; - is stdout"},
+    {.name = "system", .value = "", .help = "write to /etc/libreyolo-kernels/pins.d, as root"},
+    {.name = "force", .value = "", .help = "replace a pin of another repo too"},
+}};
+
+constexpr std::array<Example, 2> examples{{
+    {"pin ms_deform_attn --repo kernels-community/deformable-detr --revision v1",
+     "pin what the branch v1 is now"},
+    {"pin ms_deform_attn --repo kernels-community/deformable-detr --revision main --output -",
+     "only show the pin"},
+}};
+
+constexpr std::string_view no_parity =
+    "not run: this release cannot; compare results on a GPU before you rely on the pin";
+
+struct Target {
+  bool is_stdout = false;
+  fs::path path;
+};
+
+struct Request {
+  wire::ProbeCall call;
+  Target target;
+  std::optional<ExistingPin> existing;
+};
+
+Result<std::string> required(const Arguments& arguments, std::string_view option) {
+  if (auto value = arguments.value(option))
+    return std::move(*value);
+  return Error{Code::invalid_argument, str("pin: option --", option, " is required")};
+}
+
+Result<Target> parse_target(const Invocation& invocation, const SlotName& slot) {
+  const auto output = invocation.arguments.value("output");
+  const bool system = invocation.arguments.has("system");
+  if (output && system)
+    return Error{Code::invalid_argument, "pin: options --output and --system exclude each other"};
+  if (output)
+    return Target{.is_stdout = *output == "-", .path = *output};
+  const std::string file_name = slot.text() + ".toml";
+  if (system)
+    return Target{.is_stdout = false,
+                  .path = fs::path{"/etc/libreyolo-kernels/pins.d"} / file_name};
+  if (!invocation.preferences.config_home)
+    return Error{Code::invalid_argument, "pin: HOME is not set: name the file with --output FILE"};
+  return Target{
+      .is_stdout = false,
+      .path = *invocation.preferences.config_home / "libreyolo-kernels" / "pins.d" / file_name};
+}
+
+// A pin of another repo is another decision, so it takes --force.
+Result<void> check_replacement(const ExistingPin& existing,
+                               const RepoId& repo,
+                               const fs::path& path) {
+  if (!existing.repo)
+    return Error{Code::refused, str(quoted(path.native()),
+                                    " exists and is no pin: --force replaces it all the same")};
+  if (*existing.repo != repo.text())
+    return Error{Code::refused, str(quoted(path.native()), " pins repo ", quoted(*existing.repo),
+                                    ", not ", quoted(repo.text()), ": --force replaces it")};
+  return {};
+}
+
+Result<Request> parse_request(const Invocation& invocation) {
+  const Arguments& arguments = invocation.arguments;
+  LYK_TRY_ASSIGN(SlotName slot, SlotName::parse(arguments.positionals().front()));
+  LYK_TRY_ASSIGN(const std::string repo_text, required(arguments, "repo"));
+  LYK_TRY_ASSIGN(std::string revision, required(arguments, "revision"));
+  LYK_TRY_ASSIGN(RepoId repo, RepoId::parse(repo_text));
+  LYK_TRY_ASSIGN(const std::vector<std::string> types, split_list(arguments.values("type")));
+  std::vector<RepoType> repo_types;
+  for (const std::string& type : types) {
+    LYK_TRY_ASSIGN(const RepoType repo_type, parse_repo_type(type));
+    repo_types.push_back(repo_type);
+  }
+  LYK_TRY_ASSIGN(Target target, parse_target(invocation, slot));
+  Request request{.call = {.slot = std::move(slot),
+                           .repo = std::move(repo),
+                           .revision = std::move(revision),
+                           .repo_types = std::move(repo_types),
+                           .abi = arguments.value("abi")},
+                  .target = std::move(target),
+                  .existing = std::nullopt};
+  if (request.target.is_stdout)
+    return request;
+  LYK_TRY_ASSIGN(request.existing, read_existing_pin(request.target.path));
+  if (!request.existing)
+    return request;
+  if (!arguments.has("force"))
+    LYK_TRY(check_replacement(*request.existing, request.call.repo, request.target.path));
+  if (!request.call.abi)
+    request.call.abi = request.existing->abi;
+  return request;
+}
+
+// Keys that only people write: told when a raised pin no longer has them.
+std::vector<std::string> keys_lost(const ExistingPin& existing, std::string_view text) {
+  std::vector<std::string> lost;
+  for (const std::string& key : existing.keys)
+    if (text.find(str('\n', key, ' ')) == std::string_view::npos && !text.starts_with(key + ' ') &&
+        text.find(str("[", key, "]")) == std::string_view::npos)
+      lost.push_back(key);
+  return lost;
+}
+
+Result<void> write_pin(const Target& target, std::string_view text) {
+  std::error_code problem;
+  if (target.path.has_parent_path())
+    fs::create_directories(target.path.parent_path(), problem);
+  if (problem)
+    return os_error(problem.value(),
+                    str("create folder ", quoted(target.path.parent_path().native())));
+  return write_file(target.path, std::as_bytes(std::span{text}), 0644);
+}
+
+std::string as_json(const Request& request, const wire::ProbeReply& reply) {
+  JsonDocument document;
+  document.begin_object();
+  document.member("slot", request.call.slot.text());
+  document.member("repo", request.call.repo.text());
+  document.member("repo_type", reply.repo_type);
+  document.member("commit", reply.commit);
+  document.member("license", reply.license);
+  document.member("files", std::uint64_t{reply.files.size()});
+  document.member("written", request.target.is_stdout
+                                 ? std::nullopt
+                                 : std::optional{request.target.path.native()});
+  document.member("replaced_commit", request.existing ? request.existing->revision : std::nullopt);
+  document.member("parity", "not_run");
+  document.member("warnings", reply.warnings);
+  document.member("pin", reply.pin);
+  document.end_object();
+  return std::move(document).finish();
+}
+
+std::string as_text(const Request& request, const wire::ProbeReply& reply, Colours colours) {
+  std::uint64_t images = 0;
+  for (const wire::File& file : reply.files)
+    images += file.images.size();
+  Facts facts;
+  facts.add("slot", request.call.slot.text());
+  facts.add("repo",
+            str(request.call.repo.text(), " (", printable(reply.repo_type.value_or("-")), ')'));
+  facts.add("commit", printable(reply.commit.value_or("-")), Paint::green);
+  if (request.existing && request.existing->revision)
+    facts.add("before", printable(*request.existing->revision));
+  facts.add("license", printable(reply.license.value_or("not stated")));
+  facts.add("proven", str(counted(reply.files.size(), "file"), ", ", counted(images, "image")));
+  facts.add("written", request.target.path.native());
+  facts.add("parity", std::string{no_parity}, Paint::yellow);
+  return facts.render(colours);
+}
+
+Result<Report> run_pin(const Invocation& invocation) {
+  LYK_TRY_ASSIGN(const Request request, parse_request(invocation));
+  if (invocation.offline())
+    return Error{Code::offline, str("pin: a revision is looked up on the Hub, and ",
+                                    *invocation.preferences.offline_because, " forbids that")};
+  LYK_TRY_ASSIGN(client::Connection connection, connect(invocation, client::Audience::own_uid));
+  ProgressPrinter printer{invocation.terminal, invocation.progress()};
+  LYK_TRY_ASSIGN(const wire::ProbeReply reply, connection.stream<wire::ProbeReply>(
+                                                   request.call, [&](const wire::ProbeReply& step) {
+                                                     if (step.progress)
+                                                       printer.show(*step.progress, now());
+                                                   }));
+  printer.clear();
+  if (!reply.pin || !reply.commit)
+    return Error{Code::protocol, "reply of Probe: the last one has no 'pin'"};
+  Report report;
+  for (const std::string& warning : reply.warnings)
+    report.notes.push_back(str("warning: ", warning));
+  if (request.target.is_stdout) {
+    report.text = invocation.json() ? as_json(request, reply) : *reply.pin;
+    report.notes.push_back(str("parity ", no_parity));
+    return report;
+  }
+  if (request.existing)
+    for (const std::string& key : keys_lost(*request.existing, *reply.pin))
+      report.notes.push_back(str("warning: the pin before had `", key, "`, the new one has not"));
+  LYK_TRY(write_pin(request.target, *reply.pin));
+  report.notes.emplace_back("a service that runs already reads its pins when it is reloaded");
+  report.text =
+      invocation.json() ? as_json(request, reply) : as_text(request, reply, invocation.colours());
+  return report;
+}
+
+}  // namespace
+
+const Command pin_command{
+    .name = "pin",
+    .summary = "make or raise the pin of a slot",
+    .positionals = {.min = 1, .max = 1, .usage = "SLOT"},
+    .description =
+        "Turns a revision into a commit, proves its files and writes a pin with their hashes. The\n"
+        "file is ~/.config/libreyolo-kernels/pins.d/SLOT.toml unless --output or --system names\n"
+        "another; it is written only when everything is proven. No parity run is made.",
+    .options = options,
+    .examples = examples,
+    .run = run_pin,
+};
+
+}  // namespace lyk::cli

@@ -1,0 +1,51 @@
+// prune: shrink the store.
+#include <array>
+
+#include "cli/command.hpp"
+#include "cli/output.hpp"
+#include "cli/service.hpp"
+#include "proto/text.hpp"
+
+namespace lyk::cli {
+
+namespace {
+
+constexpr std::array<Option, 1> options{{
+    {.name = "max-bytes",
+     .value = "SIZE",
+     .help = "what may stay, as 500M or 2GiB; default: cache_max_bytes of the configuration"},
+}};
+
+constexpr std::array<Example, 2> examples{{
+    {"prune", "to the configured size"},
+    {"prune --max-bytes 0", "everything that no pin names"},
+}};
+
+Result<Report> run_prune(const Invocation& invocation) {
+  wire::PruneCall call;
+  if (const auto size = invocation.arguments.value("max-bytes")) {
+    LYK_TRY_ASSIGN(call.max_bytes, parse_bytes(*size));
+  }
+  LYK_TRY_ASSIGN(client::Connection connection, connect(invocation));
+  LYK_TRY_ASSIGN(const wire::PruneReply reply, connection.call<wire::PruneReply>(call));
+  if (invocation.json())
+    return answer(document_of(reply));
+  return answer(str("removed ", counted(reply.files, "file"), ", ", human_bytes(reply.bytes), "; ",
+                    human_bytes(reply.bytes_left), " left\n"));
+}
+
+}  // namespace
+
+const Command prune_command{
+    .name = "prune",
+    .summary = "shrink the store, never taking what a pin names",
+    .positionals = {.min = 0, .max = 0, .usage = ""},
+    .description =
+        "Takes away files that no pin names, least recently used first, until the store is small\n"
+        "enough. Files that a pin names only go by `remove`.",
+    .options = options,
+    .examples = examples,
+    .run = run_prune,
+};
+
+}  // namespace lyk::cli

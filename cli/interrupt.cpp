@@ -1,0 +1,35 @@
+#include "cli/interrupt.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <string_view>
+
+namespace lyk::cli {
+
+namespace {
+
+// Async-signal-safe: write and _exit, and nothing that has to be undone. Whatever the kernel closes
+// is closed, and a file that is being written holds the signal off (cli/file.cpp).
+void end_program(int signal_number) noexcept {
+  constexpr std::string_view line = "\nlibreyolo-kernels: interrupted\n";
+  (void)!::write(STDERR_FILENO, line.data(), line.size());
+  ::_exit(128 + signal_number);
+}
+
+}  // namespace
+
+void handle_signals() {
+  struct sigaction ending {};
+  ending.sa_handler = end_program;
+  (void)::sigemptyset(&ending.sa_mask);  // cannot fail
+  struct sigaction ignoring {};
+  ignoring.sa_handler = SIG_IGN;
+  (void)::sigemptyset(&ignoring.sa_mask);
+  // sigaction fails only for a signal that does not exist.
+  (void)::sigaction(SIGINT, &ending, nullptr);
+  (void)::sigaction(SIGTERM, &ending, nullptr);
+  (void)::sigaction(SIGPIPE, &ignoring, nullptr);
+}
+
+}  // namespace lyk::cli

@@ -1,0 +1,13 @@
+// Ctrl-C: the connection closes, so the service stops what only we waited for; the terminal gets
+// its line back; the exit code is what a shell expects. Thread rule: once in a process, before its
+// threads.
+#pragma once
+
+namespace lyk::cli {
+
+// SIGINT and SIGTERM end the program with 128 + signal, by _exit, after a newline on `error_fd` (so
+// that the shell's prompt does not stand in a half-drawn progress line). SIGPIPE is ignored: a
+// reader that leaves is seen by write.
+void handle_signals();
+
+}  // namespace lyk::cli

@@ -1,0 +1,97 @@
+#include "cli/service.hpp"
+
+#include <utility>
+
+#include "cli/state_names.hpp"
+#include "proto/text.hpp"
+
+namespace lyk::cli {
+
+Result<client::Connection> connect(const Invocation& invocation, client::Audience audience) {
+  LYK_TRY_ASSIGN(client::Settings settings, client::parse_settings(invocation.environment));
+  return client::Connection::open(std::move(settings), audience);
+}
+
+Result<std::vector<SlotName>> parse_slots(std::span<const std::string> words) {
+  std::vector<SlotName> slots;
+  for (const std::string& word : words) {
+    LYK_TRY_ASSIGN(SlotName slot, SlotName::parse(word));
+    slots.push_back(std::move(slot));
+  }
+  return slots;
+}
+
+Result<std::optional<SlotName>> parse_optional_slot(const Arguments& arguments) {
+  LYK_TRY_ASSIGN(std::vector<SlotName> slots, parse_slots(arguments.positionals()));
+  return slots.empty() ? std::nullopt : std::optional{std::move(slots.front())};
+}
+
+Result<Arch> parse_capability(std::string_view text) {
+  LYK_TRY_ASSIGN(const Arch arch, Arch::parse(text));
+  if (arch.variant != ArchVariant::none)
+    return Error{Code::invalid_argument,
+                 str("architecture ", quoted(text), " is of an image, not of a GPU: expected ",
+                     arch.capability())};
+  return arch;
+}
+
+Result<std::optional<Device>> parse_device(const Arguments& arguments) {
+  const auto arch_text = arguments.value("arch");
+  const auto driver_text = arguments.value("driver");
+  if (!arch_text) {
+    if (driver_text)
+      return Error{Code::invalid_argument, "option --driver says nothing without --arch"};
+    return std::optional<Device>{};
+  }
+  LYK_TRY_ASSIGN(const Arch arch, parse_capability(*arch_text));
+  Device device{.arch = arch, .tegra = is_tegra_arch(arch), .driver = std::nullopt};
+  if (driver_text) {
+    LYK_TRY_ASSIGN(device.driver, CudaVersion::parse(*driver_text));
+  }
+  return std::optional{device};
+}
+
+void add_image_members(JsonDocument& document, const wire::Image& image) {
+  document.member("container", image.container);
+  document.member("kind", image_kind_name(image.kind));
+  document.member("arch", image.arch);
+  document.member("compression", image.compression);
+  document.member("bytes", image.bytes);
+  document.member("sha256", image.sha256.hex());
+  document.key("kernels");
+  document.begin_array();
+  for (const wire::Kernel& kernel : image.kernels) {
+    document.begin_object();
+    document.member("symbol", kernel.symbol);
+    document.member("name", kernel.name);
+    document.key("parameters");
+    document.begin_array(Layout::inline_values);
+    for (const wire::Parameter& parameter : kernel.parameters) {
+      document.begin_array();
+      document.value(parameter.offset);
+      document.value(parameter.size);
+      document.end_array();
+    }
+    document.end_array();
+    document.end_object();
+  }
+  document.end_array();
+}
+
+void add_refused(JsonDocument& document, std::span<const wire::RefusedImage> refused) {
+  document.key("refused");
+  document.begin_array();
+  for (const wire::RefusedImage& entry : refused) {
+    document.begin_object();
+    document.member("image", entry.image);
+    document.member("reason", entry.reason);
+    document.end_object();
+  }
+  document.end_array();
+}
+
+std::string image_title(const wire::Image& image) {
+  return str(image.arch, ' ', image_kind_name(image.kind));
+}
+
+}  // namespace lyk::cli
