@@ -149,5 +149,7 @@ inline constexpr std::size_t elf_sections_max = 1'048'576;
 // Beyond them a kernel is shown by its mangled symbol.
 inline constexpr std::uint64_t demangle_letters_max = 16 * mib;
 inline constexpr std::uint64_t demangle_letters_per_image_max = 2 * gib;
+// And what is kept is at most this many times the symbol: real names grow 2 to 5 times.
+inline constexpr std::size_t demangle_growth_max = 16;
 
 }  // namespace lyk::limits

@@ -148,6 +148,7 @@ Result<void> read_kernels(const Elf& elf, Cubin& out) {
   const auto repeated = std::ranges::unique(symbols);
   symbols.erase(repeated.begin(), repeated.end());
   out.kernels.reserve(symbols.size());
+  Demangler demangler;
   for (const std::string_view symbol : symbols) {
     KernelInfo info;
     if (const auto found = infos.find(symbol); found != infos.end()) {
@@ -156,7 +157,7 @@ Result<void> read_kernels(const Elf& elf, Cubin& out) {
     if (!out.toolkit)
       out.toolkit = info.toolkit;
     out.kernels.push_back({.symbol = std::string{symbol},
-                           .name = demangle(symbol),
+                           .name = demangler.name(symbol),
                            .parameters = std::move(info.parameters)});
   }
   return {};

@@ -4,41 +4,53 @@
 
 #include <cstddef>
 #include <cstdlib>
-#include <memory>
 
-#include "proto/limits.hpp"
 #include "proto/unique.hpp"
 
 namespace lyk::image {
 
 namespace {
 
-// A substitution (S_, S0_, T_, ...) repeats an earlier part of the name, which may repeat others: k
-// of them can lengthen a name 3^(k/3) times. Their count is bounded here by counting every S and T,
-// also those inside identifiers.
-bool is_bounded(std::string_view symbol) {
-  if (symbol.size() > limits::demangled_symbol_bytes_max)
-    return false;
-  std::size_t substitutions = 0;
+// An upper estimate of the length of the demangled name; more than limits::demangle_letters_max
+// means "too long" only. k references to what stands before (S_, S0_, T_, ...) lengthen a name at
+// most 3^(k/3) times, three of them to each level being the worst; a pack expansion (Dp, sp) at
+// most as many times as there are letters. Whatever looks like either is counted, also inside
+// identifiers.
+std::uint64_t estimate_letters(std::string_view symbol) {
+  const auto is_index = [](char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z');
+  };
+  std::uint64_t letters = symbol.size();
+  std::size_t references = 0;
   for (std::size_t i = 0; i + 1 < symbol.size(); ++i) {
     const char next = symbol[i + 1];
-    const bool begins = symbol[i] == 'S' || symbol[i] == 'T';
-    const bool index = next == '_' || (next >= '0' && next <= '9') || (next >= 'A' && next <= 'Z');
-    substitutions += begins && index ? 1 : 0;
+    if ((symbol[i] == 'S' || symbol[i] == 'T') && is_index(next)) {
+      if (++references % 3 == 1)
+        letters *= 3;
+    } else if ((symbol[i] == 'D' || symbol[i] == 's') && next == 'p') {
+      letters *= symbol.size();
+    }
+    if (letters > limits::demangle_letters_max)
+      break;
   }
-  return substitutions <= limits::demangled_substitutions_max;
+  return letters;
 }
 
 }  // namespace
 
-std::string demangle(std::string_view symbol) {
+std::string Demangler::name(std::string_view symbol) {
   std::string out{symbol};
-  if (!symbol.starts_with("_Z") || !is_bounded(symbol))
+  if (!symbol.starts_with("_Z"))
     return out;
+  const std::uint64_t letters = estimate_letters(symbol);
+  if (letters > limits::demangle_letters_max || letters > letters_left_)
+    return out;
+  letters_left_ -= letters;
   int status = 0;
   const UniqueHandle<char, std::free> text{
       abi::__cxa_demangle(out.c_str(), nullptr, nullptr, &status)};
-  if (status == 0 && text != nullptr)
+  if (status == 0 && text != nullptr &&
+      std::string_view{text.get()}.size() <= symbol.size() * limits::demangle_growth_max)
     out = text.get();
   return out;
 }

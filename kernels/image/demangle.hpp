@@ -1,13 +1,28 @@
 // C++ names of kernels, for people. Programs use the mangled symbol.
+//
+// A mangled name is a program: substitutions repeat earlier parts of it, which may repeat others,
+// and pack expansions repeat a part for every argument. 150 letters can stand for gigabytes. So the
+// length of what would be written is estimated first, from above, and what may be too long is not
+// demangled.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "proto/limits.hpp"
+
 namespace lyk::image {
 
-// `symbol` as C++ declares it; the symbol itself if it is not an Itanium C++ name, or one so long
-// or so involved that writing it out is not bounded (limits::demangled_*).
-std::string demangle(std::string_view symbol);
+// For the symbols of one image: it stops demangling when their estimates together reach
+// limits::demangle_letters_per_image_max.
+class Demangler {
+public:
+  // `symbol` as C++ declares it; the symbol itself if it is no Itanium C++ name or may be too long.
+  std::string name(std::string_view symbol);
+
+private:
+  std::uint64_t letters_left_ = limits::demangle_letters_per_image_max;
+};
 
 }  // namespace lyk::image

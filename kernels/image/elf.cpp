@@ -122,6 +122,7 @@ Result<Elf> parse_elf(Bytes file) {
     return malformed("elf: section names are outside the file");
 
   out.sections.reserve(table.count);
+  std::uint64_t total_bytes = 0;
   for (std::size_t i = 0; i < table.count; ++i) {
     const RawSection raw = table.at(i);
     ElfSection section{
@@ -133,9 +134,14 @@ Result<Elf> parse_elf(Bytes file) {
         return malformed("elf: section ", i, " is outside the file");
       section.name = *name;
       section.bytes = *bytes;
+      total_bytes += bytes->size();
     }
     out.sections.push_back(section);
   }
+  // Each section is read once or more, whatever its neighbours are: together they must not be more
+  // than the file, or a small file could be much work.
+  if (total_bytes > file.size())
+    return malformed("elf: sections overlap");
   return out;
 }
 
@@ -147,6 +153,7 @@ Result<std::vector<std::string_view>> elf_functions(const Elf& elf, std::uint8_t
   if (table->link >= elf.sections.size() || table->bytes.size() % sizeof(RawSymbol) != 0)
     return malformed("elf: symbol table ", quoted(table->name), " is damaged");
   const Bytes names = elf.sections[table->link].bytes;
+  std::size_t name_bytes = 0;
   for (std::size_t offset = 0; offset < table->bytes.size(); offset += sizeof(RawSymbol)) {
     const RawSymbol symbol = *load<RawSymbol>(table->bytes, offset);
     const bool wanted = (symbol.info & 0xfU) == symbol_function && symbol.section != 0 &&
@@ -158,6 +165,9 @@ Result<std::vector<std::string_view>> elf_functions(const Elf& elf, std::uint8_t
       return malformed("elf: symbol ", offset / sizeof(RawSymbol), " has no name");
     if (out.size() == limits::kernels_per_image_max)
       return too_much("elf: more than ", limits::kernels_per_image_max, " kernels");
+    name_bytes += name->size();
+    if (name_bytes > names.size())
+      return malformed("elf: names of symbols overlap");
     out.push_back(*name);
   }
   return out;

@@ -120,7 +120,6 @@ Result<Kernel> parse_entry(PtxTokens& tokens) {
   if (tokens.take("(")) {
     LYK_TRY_ASSIGN(out.parameters, parse_parameters(tokens));
   }
-  out.name = demangle(out.symbol);
   return out;
 }
 
@@ -155,6 +154,7 @@ bool is_ptx(std::string_view head) {
 Result<Ptx> parse_ptx(std::string_view text) {
   PtxTokens tokens{text};
   LYK_TRY_ASSIGN(Ptx out, parse_head(tokens));
+  Demangler demangler;
   for (std::string_view word = tokens.next(); !word.empty(); word = tokens.next()) {
     if (word == "{" && !tokens.skip_block('{', '}'))
       return malformed("ptx: ends within a block");
@@ -163,6 +163,7 @@ Result<Ptx> parse_ptx(std::string_view text) {
     if (out.kernels.size() == limits::kernels_per_image_max)
       return too_much("ptx: more than ", limits::kernels_per_image_max, " kernels");
     LYK_TRY_ASSIGN(Kernel kernel, parse_entry(tokens));
+    kernel.name = demangler.name(kernel.symbol);
     out.kernels.push_back(std::move(kernel));
   }
   // A kernel may be declared before it is defined: the same name and parameters twice.

@@ -124,5 +124,31 @@ TEST(Elf, RefusesASymbolTableWithoutItsNames) {
   }
 }
 
+TEST(Elf, RefusesSectionsThatAreMoreThanTheFileTogether) {
+  Buffer file = small_elf();
+  const std::size_t table = file.size() - std::size_t{4} * 64;
+  for (const std::size_t section : {1U, 2U}) {
+    put_at<std::uint32_t>(file, table + section * 64 + 4, 1);
+    put_at<std::uint64_t>(file, table + section * 64 + 24, 0);
+    put_at<std::uint64_t>(file, table + section * 64 + 32, file.size());
+  }
+  EXPECT_EQ(error_of(file), "elf: sections overlap");
+}
+
+TEST(Elf, RefusesSymbolNamesThatAreMoreThanTheirTableTogether) {
+  Buffer symbols(24);
+  for (const std::uint32_t name : {1U, 2U, 3U}) {  // "abc", "bc", "c"
+    put<std::uint32_t>(symbols, name);
+    put<std::uint32_t>(symbols, 0x0003'1012);
+    symbols.resize(symbols.size() + 16);
+  }
+  const Buffer file = build_elf(
+      {.sections = {{.name = ".strtab", .type = 3, .link = 0, .bytes = bytes_of({"\0abc\0", 5})},
+                    {.name = ".symtab", .type = 2, .link = 1, .bytes = symbols}}});
+  const auto elf = parse_elf(file);
+  ASSERT_TRUE(elf);
+  EXPECT_EQ(elf_functions(*elf, 0x10).error().message, "elf: names of symbols overlap");
+}
+
 }  // namespace
 }  // namespace lyk::image::test

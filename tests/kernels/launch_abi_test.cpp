@@ -23,7 +23,7 @@ TEST(LaunchAbi, DeformableAttentionNeedsTheForwardAndEveryBackwardForFloat) {
   ASSERT_EQ(abi->kernels.size(), 16U);
   std::set<std::string> names;
   for (const AbiKernel& kernel : abi->kernels) {
-    std::string name = image::demangle(kernel.symbol);
+    const std::string name = image::Demangler{}.name(kernel.symbol);
     names.insert(name.substr(0, name.find('(')));
   }
   std::set<std::string> expected{
