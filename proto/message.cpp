@@ -127,7 +127,7 @@ Error service_error(std::string_view name, const Json& parameters) {
     return {Code::protocol,
             str("the service does not know ", quoted(what), "; it is of another release")};
   }
-  return {Code::protocol, str("the service answers org.varlink.service.", quoted(name))};
+  return {Code::protocol, str("the service answers ", quoted(str("org.varlink.service.", name)))};
 }
 
 // An optional field of an error that is malformed is left out: the error itself is what matters.
