@@ -32,6 +32,7 @@ template <typename... Parts>
 [[nodiscard]] inline std::string quoted(const std::string& text) {
   return quoted(std::string_view{text});
 }
+[[nodiscard]] inline std::string quoted(std::string& text) { return quoted(std::string_view{text}); }
 [[nodiscard]] inline std::string quoted(const char* text) { return quoted(std::string_view{text}); }
 
 // The entry of `known` that is nearest to `word` by edit distance, if it is near enough to be what a
