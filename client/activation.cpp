@@ -86,7 +86,7 @@ struct Start {
   char* const* arguments = nullptr;
   char* const* variables = nullptr;
   char* pid_digits = nullptr;  // within `variables`: zeros, room for a pid
-  int socket = -1;             // this and the next above service_fd
+  int socket = -1;             // this and the next two above service_fd
   int null = -1;
   int standard_error = -1;
   unsigned fds_max = 0;
@@ -214,10 +214,15 @@ std::vector<char*> pointers_to(std::vector<std::string>& strings) {
   return out;
 }
 
-// A pipe's reader waits for its last writer, and the service may outlive the host by a fetch.
-bool is_pipe(int fd) {
+// What the service writes to standard error goes where the host's goes, but not into a pipe: its
+// reader waits for the last writer, and the service may outlive the host by a fetch.
+Result<UniqueFd> service_standard_error() {
   struct stat status {};
-  return ::fstat(fd, &status) != 0 || S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode);
+  const bool is_usable = ::fstat(STDERR_FILENO, &status) == 0 && !S_ISFIFO(status.st_mode) &&
+                         !S_ISSOCK(status.st_mode);
+  return above_service_fd(is_usable ? UniqueFd{::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0)}
+                                    : UniqueFd{::open("/dev/null", O_WRONLY | O_CLOEXEC)},
+                          "open standard error");
 }
 
 unsigned open_files_max() {
@@ -289,6 +294,7 @@ Result<UniqueFd> activate(const std::string& program, const Environment& environ
   LYK_TRY_ASSIGN(
       const UniqueFd null,
       above_service_fd(UniqueFd{::open("/dev/null", O_RDWR | O_CLOEXEC)}, "open '/dev/null'"));
+  LYK_TRY_ASSIGN(const UniqueFd standard_error, service_standard_error());
   LYK_TRY_ASSIGN(const Mapping stacks, map_stacks());
 
   std::vector<std::string> argument_texts{program};
@@ -301,7 +307,7 @@ Result<UniqueFd> activate(const std::string& program, const Environment& environ
               .pid_digits = variables.front() + std::string_view{"LISTEN_PID="}.size(),
               .socket = theirs.get(),
               .null = null.get(),
-              .standard_error = is_pipe(STDERR_FILENO) ? null.get() : STDERR_FILENO,
+              .standard_error = standard_error.get(),
               .fds_max = open_files_max(),
               .service_stack_top = stacks.get() + 2 * stack_bytes};
   LYK_TRY(run_usher(start, stacks.get() + stack_bytes));

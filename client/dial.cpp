@@ -27,13 +27,12 @@ struct Attempt {
 
 constexpr std::size_t path_bytes_max = sizeof(sockaddr_un::sun_path) - 1;
 
-bool is_too_long(std::string_view path) {
-  return path.size() > path_bytes_max;
-}
-
-Error too_long(std::string_view path) {
-  return {Code::invalid_argument, str("socket ", quoted(path), ": its path has ", path.size(),
-                                      " bytes, a socket's can have at most ", path_bytes_max)};
+// Empty if a socket can have this path.
+std::string why_no_socket(std::string_view path) {
+  if (path.size() <= path_bytes_max)
+    return {};
+  return str(quoted(path), ": its path has ", path.size(), " bytes, a socket's can have at most ",
+             path_bytes_max);
 }
 
 // Waits for a full backlog: a local connect works at once or never, but for this.
@@ -67,6 +66,8 @@ Result<std::string> check_listener(int socket, const Settings& settings, Audienc
 }
 
 Result<Attempt> try_socket(const std::string& path, const Settings& settings, Audience audience) {
+  if (std::string reason = why_no_socket(path); !reason.empty())
+    return Attempt{{}, std::move(reason)};
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::copy(path.begin(), path.end(), std::begin(address.sun_path));  // the rest stays NUL
@@ -90,8 +91,8 @@ Result<Attempt> try_socket(const std::string& path, const Settings& settings, Au
 
 // A socket that the user named is the only one: an answer from elsewhere would hide the mistake.
 Result<Line> dial_named(const Settings& settings) {
-  if (is_too_long(settings.socket))
-    return too_long(settings.socket);
+  if (const std::string reason = why_no_socket(settings.socket); !reason.empty())
+    return Error{Code::invalid_argument, str("socket ", reason)};
   LYK_TRY_ASSIGN(Attempt attempt, try_socket(settings.socket, settings, Audience::anyone));
   if (attempt.reason.empty())
     return Line{std::move(attempt.socket), quoted(settings.socket)};
@@ -120,8 +121,6 @@ Result<Line> dial(const Settings& settings, Audience audience) {
     // systemd listens for the system service: for root that would look like its own.
     if (path->empty() || (path == &settings.system_socket && audience == Audience::own_uid))
       continue;
-    if (is_too_long(*path))
-      return too_long(*path);
     LYK_TRY_ASSIGN(Attempt attempt, try_socket(*path, settings, audience));
     if (attempt.reason.empty())
       return Line{std::move(attempt.socket), quoted(*path)};

@@ -1,5 +1,5 @@
-// A service in a thread of the test: it listens on a socket and hands each connection, one after
-// the other, to a function of the test, which says what this service does.
+// A service in threads of the test: it listens on a socket and hands each connection to a function
+// of the test, in a thread of its own, which says what this service does.
 #pragma once
 
 #include <fcntl.h>
@@ -19,6 +19,7 @@
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "client/settings.hpp"
 #include "proto/channel.hpp"
@@ -96,6 +97,8 @@ public:
     if (::write(stop_.get(), &one, sizeof(one)) != sizeof(one))
       std::abort();
     thread_.join();
+    for (std::thread& conversation : conversations_)
+      conversation.join();
   }
   FakeService(const FakeService&) = delete;
   FakeService& operator=(const FakeService&) = delete;
@@ -112,7 +115,7 @@ private:
         return;
       UniqueFd connection{::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)};
       if (connection)
-        serve_(std::move(connection), connections_++);
+        conversations_.emplace_back(serve_, std::move(connection), connections_++);
     }
   }
 
@@ -120,6 +123,7 @@ private:
   UniqueFd stop_;
   Serve serve_;
   std::atomic<int> connections_{0};
+  std::vector<std::thread> conversations_;
   std::thread thread_;
 };
 
