@@ -18,9 +18,10 @@ import tempfile
 import threading
 from pathlib import Path
 
-from hub import misbehaviours
+from hub import certificates, misbehaviours, variants
 from hub.control import Control
 from hub.git_service import WANTS, have_backend
+from hub.proxy import Proxy
 from hub.root import Root
 from hub.server import Listener
 from hub.state import Hub, Options
@@ -40,32 +41,68 @@ def parse_arguments(arguments: list) -> argparse.Namespace:
                         help="which commits git serves beside what refs point to")
     parser.add_argument("--xet", action="store_true",
                         help="send the headers of Xet storage, which is not there (hf_xet then fails)")
+    parser.add_argument("--tls", type=Path, metavar="DIR", help="speak https; certificates are made in DIR")
+    parser.add_argument("--tls-untrusted", action="store_true",
+                        help="with --tls: certificates of an authority that is not in DIR/ca.pem")
+    parser.add_argument("--proxy", choices=("http", "https"), help="also run a proxy")
+    parser.add_argument("--proxy-login", metavar="USER:PASSWORD", help="what the proxy asks for")
+    parser.add_argument("--variant", action="append", default=[], metavar="NAME[:REPOSITORY]",
+                        help="make this defective repository, of one or of all")
     parser.add_argument("--stdin", action="store_true", help="leave when standard input ends")
     return parser.parse_args(arguments)
 
 
 def print_list(as_json: bool) -> None:
-    known = misbehaviours.catalogue()
+    faults, defects = misbehaviours.catalogue().values(), variants.catalogue().values()
     if as_json:
-        rows = [{"name": one.name, "text": one.text, "kinds": list(one.kinds)} for one in known.values()]
+        rows = [{"name": one.name, "text": one.text, "how": "misbehave", "kinds": list(one.kinds),
+                 "value": one.value} for one in faults]
+        rows += [{"name": one.name, "text": one.text, "how": "variant"} for one in defects]
         print(json.dumps(rows, indent=1))
         return
-    for one in known.values():
-        print(f"{one.name:28} {one.text}")
+    print("--misbehave NAME[=VALUE][:PATTERN][@HITS]")
+    for one in faults:
+        print(f"  {one.name:26} {one.text}{f' (VALUE: {one.value})' if one.value else ''}")
+    print("--variant NAME")
+    for one in defects:
+        print(f"  {one.name:26} {one.text}")
+
+
+def make_variants(root: Root, wanted: list) -> list:
+    """NAME for every repository, or NAME:kernels/ns/name for one."""
+    made, honest = [], [key for key in root.keys() if not variants.is_variant(root, key)]
+    for text in wanted:
+        name, _, key = text.partition(":")
+        made += [variants.make(root, one, name) for one in ([key] if key else honest)]
+    return made
 
 
 def start(options: argparse.Namespace, work: Path) -> tuple:
     """The running Hub and its ready line."""
     hub = Hub(Root(options.root), Options(options.pace, options.duration, options.page_size,
                                           options.xet, options.wants), work)
-    listeners = [Listener(hub, "hub", None, options.port), Listener(hub, "cdn", None),
-                 Listener(hub, "plain", None)]
+    defective = make_variants(hub.root, options.variant)
+    tls = None
+    if options.tls is not None:
+        certificates.server_context(options.tls)  # DIR/ca.pem must be there in either case
+        tls = certificates.server_context(options.tls, "other-ca" if options.tls_untrusted else "ca")
+    servers = [Listener(hub, "hub", tls, options.port), Listener(hub, "cdn", tls), Listener(hub, "plain", None)]
     for text in options.misbehave:
         hub.misbehaviours.add(misbehaviours.parse_rule(text))
     control = Control(hub)
-    for one in [*listeners, control]:
+    ready = {"url": hub.urls["hub"], "cdn_url": hub.urls["cdn"], "control_url": control.url, "pid": os.getpid(),
+             "variants": defective}
+    if options.tls is not None:
+        ready["ca_file"] = str(options.tls.resolve() / "ca.pem")
+    if options.proxy:
+        folder = options.tls or work
+        proxy_tls = certificates.server_context(folder, "proxy-ca") if options.proxy == "https" else None
+        servers.append(Proxy(hub, proxy_tls, options.proxy_login))
+        ready["proxy_url"] = servers[-1].url
+        if proxy_tls:
+            ready["proxy_ca_file"] = str(folder.resolve() / "proxy-ca.pem")
+    for one in [*servers, control]:
         one.start()
-    ready = {"url": hub.urls["hub"], "cdn_url": hub.urls["cdn"], "control_url": control.url, "pid": os.getpid()}
     return hub, ready
 
 

@@ -86,63 +86,63 @@ def _file(path: str) -> dict:
     return {"type": "file", "oid": "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391", "size": 0, "path": path}
 
 
-@misbehaviour("tree-drops-entry", "a page of the tree lacks its last entry", _TREE)
-def tree_drops_entry(exchange, proceed, value):
+@misbehaviour("listing-drops-entry", "a page of the tree lacks its last entry", _TREE)
+def listing_drops_entry(exchange, proceed, value):
     return _change_tree(proceed, lambda entries: entries[:-1])
 
 
-@misbehaviour("tree-repeats-entry", "a page of the tree names an entry twice", _TREE)
-def tree_repeats_entry(exchange, proceed, value):
+@misbehaviour("listing-repeats-entry", "a page of the tree names an entry twice", _TREE)
+def listing_repeats_entry(exchange, proceed, value):
     return _change_tree(proceed, lambda entries: entries + entries[-1:])
 
 
-@misbehaviour("tree-pages-endless", "every page of the tree announces another one", _TREE)
-def tree_pages_endless(exchange, proceed, value):
+@misbehaviour("listing-pages-endless", "every page of the tree announces another one", _TREE)
+def listing_pages_endless(exchange, proceed, value):
     return proceed().set("Link", f'<{exchange.url(exchange.request.target)}>; rel="next"')
 
 
-@misbehaviour("tree-next-other-host", "the next page of the tree is on another host, which counts tokens", _TREE)
-def tree_next_other_host(exchange, proceed, value):
+@misbehaviour("listing-next-other-host", "the next page of the tree is on another host, which counts tokens", _TREE)
+def listing_next_other_host(exchange, proceed, value):
     if exchange.role != "hub":
         return proceed()
     return proceed().set("Link", f'<{exchange.hub.urls["cdn"]}{exchange.request.target}>; rel="next"')
 
 
-@misbehaviour("tree-sizes-lie", "the tree names sizes that files do not have", _TREE)
-def tree_sizes_lie(exchange, proceed, value):
+@misbehaviour("listing-sizes-lie", "the tree names sizes that files do not have", _TREE)
+def listing_sizes_lie(exchange, proceed, value):
     return _change_tree(proceed, lambda entries: [one | {"size": one["size"] + 1} for one in entries])
 
 
-@misbehaviour("tree-hashes-lie", "the tree names SHA-256 hashes that LFS files do not have", _TREE)
-def tree_hashes_lie(exchange, proceed, value):
+@misbehaviour("listing-hashes-lie", "the tree names SHA-256 hashes that LFS files do not have", _TREE)
+def listing_hashes_lie(exchange, proceed, value):
     def lied(one: dict) -> dict:
         return one | {"lfs": one["lfs"] | {"oid": "4" * 64}} if "lfs" in one else one
 
     return _change_tree(proceed, lambda entries: [lied(one) for one in entries])
 
 
-@misbehaviour("tree-dotdot", "the tree names ../../evil.so", _TREE)
-def tree_dotdot(exchange, proceed, value):
+@misbehaviour("listing-dotdot", "the tree names ../../evil.so", _TREE)
+def listing_dotdot(exchange, proceed, value):
     return _change_tree(proceed, lambda entries: [*entries, _file("build/../../evil.so")])
 
 
-@misbehaviour("tree-absolute", "the tree names /etc/evil.so", _TREE)
-def tree_absolute(exchange, proceed, value):
+@misbehaviour("listing-absolute", "the tree names /etc/evil.so", _TREE)
+def listing_absolute(exchange, proceed, value):
     return _change_tree(proceed, lambda entries: [*entries, _file("/etc/evil.so")])
 
 
-@misbehaviour("tree-backslash", "the tree names build\\evil.so", _TREE)
-def tree_backslash(exchange, proceed, value):
+@misbehaviour("listing-backslash", "the tree names build\\evil.so", _TREE)
+def listing_backslash(exchange, proceed, value):
     return _change_tree(proceed, lambda entries: [*entries, _file("build\\..\\evil.so")])
 
 
-@misbehaviour("tree-nul", "the tree names a path with a NUL in it", _TREE)
-def tree_nul(exchange, proceed, value):
+@misbehaviour("listing-nul", "the tree names a path with a NUL in it", _TREE)
+def listing_nul(exchange, proceed, value):
     return _change_tree(proceed, lambda entries: [*entries, _file("build/evil\0.so")])
 
 
-@misbehaviour("tree-case", "the tree names two paths that differ only in case", _TREE)
-def tree_case(exchange, proceed, value):
+@misbehaviour("listing-case", "the tree names two paths that differ only in case", _TREE)
+def listing_case(exchange, proceed, value):
     return _change_tree(proceed, lambda entries: [*entries, _file("readme.MD")])
 
 

@@ -10,7 +10,7 @@ COMMIT_DATE = "2026-08-01T10:00:00Z"
 
 def git_environment(settings: Sequence[tuple] = ()) -> dict:
     """`settings` are git configuration (key, value) pairs for this process and its children."""
-    pairs = [("safe.directory", "*"), ("gc.auto", "0"), *settings]
+    pairs = [("safe.directory", "*"), ("gc.auto", "0"), ("pack.threads", "1"), *settings]
     environment = {
         "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
         "HOME": "/nonexistent",

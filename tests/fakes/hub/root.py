@@ -79,6 +79,11 @@ class Root:
         path = self.path / plural / f"{repo_id}.git"
         return path if path.is_dir() else None
 
+    def keys(self) -> list:
+        """Every repository, as kernels/<namespace>/<name>."""
+        return sorted(str(path.relative_to(self.path)).removesuffix(".git")
+                      for plural in PLURALS for path in (self.path / plural).glob("*/*.git"))
+
     def caller(self, request: Request) -> Caller:
         """Whoever sent a token that nobody issued is refused, even where no token is needed."""
         token = _token(request.headers.get("authorization"))

@@ -5,6 +5,7 @@ TLS, "plain" (the target of a downgrade; must never see one either). One thread 
 """
 
 import http.server
+import socket
 import socketserver
 import ssl
 import sys
@@ -46,6 +47,14 @@ class Listener(socketserver.ThreadingTCPServer):
         self.hub.counters.connected(self.role)
         return accepted
 
+    def shutdown_request(self, request) -> None:
+        """The polite FIN, unless wire.reset() has asked for the other thing."""
+        linger = request.fileno() >= 0 and request.getsockopt(socket.SOL_SOCKET, socket.SO_LINGER, 8)
+        if linger and linger[:4] != bytes(4):
+            self.close_request(request)
+        else:
+            super().shutdown_request(request)
+
     def handle_error(self, request, client_address) -> None:
         """A client that leaves in the middle is no event; a mistake of ours must be seen."""
         if not isinstance(sys.exc_info()[1], (OSError, Gone)):
@@ -62,6 +71,11 @@ class Connection(http.server.BaseHTTPRequestHandler):
             self.request.settimeout(_IDLE_S)
             self.request = self.server.tls.wrap_socket(self.request, server_side=True)
         super().setup()
+
+    def finish(self) -> None:
+        super().finish()
+        if self.server.tls is not None:
+            self.request.close()  # the listener knows only the socket that TLS has taken over
 
     def log_message(self, format, *arguments) -> None:  # noqa: A002 (the base class names it)
         """The counters are the log."""

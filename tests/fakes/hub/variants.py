@@ -28,19 +28,40 @@ class Draft:
     root: Root
     repository: Path
     entries: tuple  # of the honest commit
-    target: Entry  # its first LFS file: what most variants spoil
 
     @property
-    def pointer(self) -> Pointer:
-        return self.target.pointer
+    def libraries(self) -> list:
+        """The LFS files: most variants spoil every one, so that it does not matter which a reader wants."""
+        return [entry for entry in self.entries if entry.pointer is not None]
+
+    @property
+    def target(self) -> Entry:
+        return self.libraries[0]
+
+    def content(self, library: Entry) -> bytes:
+        return self.root.lfs_file(library.pointer.oid).read_bytes()
 
     def write_blob(self, content: bytes) -> str:
         return write_object(self.repository, "blob", content)
 
-    def with_file(self, path: str, oid: str, mode: str = "100644") -> str:
-        """The honest tree with one file put in or replaced; the id of the new root tree."""
-        files = {entry.path: (entry.mode, entry.oid) for entry in self.entries if entry.kind != "tree"}
-        return _write_tree(self.repository, files | {path: (mode, oid)})
+    def files(self) -> dict:
+        """Path -> (mode, id), of the honest commit."""
+        return {entry.path: (entry.mode, entry.oid) for entry in self.entries if entry.kind != "tree"}
+
+    def with_files(self, files: dict) -> str:
+        """The honest tree with these files put in or replaced; the id of the new root tree."""
+        return _write_tree(self.repository, self.files() | files)
+
+    def with_libraries(self, blob: Callable[[Entry], bytes], mode: str = "100644") -> str:
+        """The honest tree with another blob in place of every library's pointer."""
+        return self.with_files({one.path: (mode, self.write_blob(blob(one))) for one in self.libraries})
+
+    def with_pointers(self, text: Callable[[Pointer], bytes]) -> str:
+        return self.with_libraries(lambda one: text(one.pointer))
+
+    def with_contents(self, content: Callable[[bytes], bytes]) -> str:
+        """Honest pointers to spoiled contents."""
+        return self.with_libraries(lambda one: store_lfs(self.root.path, content(self.content(one))).text())
 
     def with_root_entry(self, mode: str, name, oid: str) -> str:
         """The honest root tree with one entry more, which git itself might not make."""
@@ -49,9 +70,6 @@ class Draft:
     def root_rows(self) -> list:
         roots = [entry for entry in self.entries if "/" not in entry.path]
         return [(entry.mode.lstrip("0"), entry.path, entry.oid) for entry in roots]
-
-    def with_pointer(self, text: bytes) -> str:
-        return self.with_file(self.target.path, self.write_blob(text))
 
 
 @dataclass(frozen=True)
@@ -90,20 +108,22 @@ def make(root: Root, key: str, name: str) -> dict:
     refs = honest.refs()
     commit = refs.get("refs/heads/v1") or refs["refs/heads/main"]
     entries = honest.entries(commit)
-    target = next((entry for entry in entries if entry.pointer is not None), None)
-    if target is None:
+    if all(entry.pointer is None for entry in entries):
         raise ValueError(f"'{key}' has no LFS file to spoil")
     spoiled = create_repository(root.path / f"{key}.{name}.git")
     for one in packs.objects(path, [commit]):
         if one.kind != "commit":
             write_object(spoiled, one.kind, one.content)
-    tree = _catalogue[name].build(Draft(root, spoiled, entries, target))
+    tree = _catalogue[name].build(Draft(root, spoiled, entries))
     made = write_object(spoiled, "commit", commit_bytes(tree, [], f"Variant {name}"))
     for branch in ("main", "v1"):
         git(spoiled, "update-ref", f"refs/heads/{branch}", made)
     (spoiled / packs.VERBATIM).touch()
-    return {"repository": f"{key}.{name}", "id": f"{repo_id}.{name}", "name": name, "commit": made,
-            "path": target.path}
+    return {"repository": f"{key}.{name}", "id": f"{repo_id}.{name}", "name": name, "commit": made}
+
+
+def is_variant(root: Root, key: str) -> bool:
+    return (root.path / f"{key}.git" / packs.VERBATIM).exists()
 
 
 def _in_order(rows: list) -> list:
@@ -133,84 +153,93 @@ def _write_tree(repository: Path, files: dict) -> str:
 # Pointers.
 
 
-@variant("pointer-other-hash", "a pointer names the hash of another content of the same length, which exists")
+@variant("pointer-other-hash", "pointers name the hash of another content of the same length, which exists")
 def pointer_other_hash(draft):
-    other = hashlib.shake_256(b"another content").digest(draft.pointer.size)
-    return draft.with_pointer(store_lfs(draft.root.path, other).text())
+    def other(pointer: Pointer) -> bytes:
+        return store_lfs(draft.root.path, hashlib.shake_256(pointer.oid.encode()).digest(pointer.size)).text()
+
+    return draft.with_pointers(other)
 
 
-@variant("pointer-no-content", "a pointer names a hash of which no content exists")
+@variant("pointer-no-content", "pointers name a hash of which no content exists")
 def pointer_no_content(draft):
-    return draft.with_pointer(Pointer("5" * 64, draft.pointer.size).text())
+    return draft.with_pointers(lambda pointer: Pointer("5" * 64, pointer.size).text())
 
 
-@variant("pointer-other-size", "a pointer names one byte more than the content has")
+@variant("pointer-other-size", "pointers name one byte more than the content has")
 def pointer_other_size(draft):
-    return draft.with_pointer(Pointer(draft.pointer.oid, draft.pointer.size + 1).text())
+    return draft.with_pointers(lambda pointer: Pointer(pointer.oid, pointer.size + 1).text())
 
 
-@variant("pointer-terabyte", "a pointer says that its content is 1 TiB long")
+@variant("pointer-smaller-size", "pointers name one byte less than the content has")
+def pointer_smaller_size(draft):
+    return draft.with_pointers(lambda pointer: Pointer(pointer.oid, pointer.size - 1).text())
+
+
+@variant("pointer-terabyte", "pointers say that their content is 1 TiB long")
 def pointer_terabyte(draft):
-    return draft.with_pointer(Pointer(draft.pointer.oid, _TIB).text())
+    return draft.with_pointers(lambda pointer: Pointer(pointer.oid, _TIB).text())
 
 
 @variant("pointer-size-overflow", "a pointer's size does not fit into 64 bits")
 def pointer_size_overflow(draft):
-    return draft.with_pointer(draft.pointer.text().replace(str(draft.pointer.size).encode() + b"\n", b"9" * 30 + b"\n"))
+    return draft.with_pointers(lambda pointer: Pointer(pointer.oid, 10**30).text())
 
 
 @variant("pointer-size-negative", "a pointer's size is negative")
 def pointer_size_negative(draft):
-    return draft.with_pointer(draft.pointer.text().replace(b"size ", b"size -"))
+    return draft.with_pointers(lambda pointer: Pointer(pointer.oid, -pointer.size).text())
 
 
 @variant("pointer-extension", "a pointer has an extension line")
 def pointer_extension(draft):
     line = b"ext-0-scramble sha256:" + b"6" * 64 + b"\noid "
-    return draft.with_pointer(draft.pointer.text().replace(b"oid ", line, 1))
+    return draft.with_pointers(lambda pointer: pointer.text().replace(b"oid ", line, 1))
 
 
 @variant("pointer-upper-case", "a pointer's hash has capital letters")
 def pointer_upper_case(draft):
-    return draft.with_pointer(draft.pointer.text().replace(draft.pointer.oid.encode(), draft.pointer.oid.upper().encode()))
+    return draft.with_pointers(lambda pointer: Pointer(pointer.oid.upper(), pointer.size).text())
 
 
 @variant("pointer-crlf", "a pointer's lines end with CR LF")
 def pointer_crlf(draft):
-    return draft.with_pointer(draft.pointer.text().replace(b"\n", b"\r\n"))
+    return draft.with_pointers(lambda pointer: pointer.text().replace(b"\n", b"\r\n"))
 
 
 @variant("pointer-unended", "a pointer's last line has no end")
 def pointer_unended(draft):
-    return draft.with_pointer(draft.pointer.text()[:-1])
+    return draft.with_pointers(lambda pointer: pointer.text()[:-1])
 
 
 @variant("pointer-unknown-version", "a pointer is of version v9")
 def pointer_unknown_version(draft):
-    return draft.with_pointer(draft.pointer.text().replace(b"spec/v1", b"spec/v9"))
+    return draft.with_pointers(lambda pointer: pointer.text().replace(b"spec/v1", b"spec/v9"))
 
 
 @variant("pointer-sha1", "a pointer's hash is a SHA-1")
 def pointer_sha1(draft):
-    return draft.with_pointer(draft.pointer.text().replace(b"sha256:" + draft.pointer.oid.encode(), b"sha1:" + b"7" * 40))
+    return draft.with_pointers(
+        lambda pointer: pointer.text().replace(b"sha256:" + pointer.oid.encode(), b"sha1:" + b"7" * 40))
 
 
 @variant("pointer-twice", "a pointer names two hashes")
 def pointer_twice(draft):
-    return draft.with_pointer(draft.pointer.text().replace(b"size ", b"oid sha256:" + b"8" * 64 + b"\nsize "))
+    return draft.with_pointers(
+        lambda pointer: pointer.text().replace(b"size ", b"oid sha256:" + b"8" * 64 + b"\nsize "))
 
 
 @variant("pointer-to-pointer", "the content of an LFS file is itself a pointer")
 def pointer_to_pointer(draft):
-    return draft.with_pointer(store_lfs(draft.root.path, draft.pointer.text()).text())
+    return draft.with_pointers(lambda pointer: store_lfs(draft.root.path, pointer.text()).text())
 
 
 # Trees.
 
 
-@variant("tree-symlink", "the library is a symbolic link to /etc/passwd")
+@variant("tree-symlink", "every library is a symbolic link to /etc/passwd")
 def tree_symlink(draft):
-    return draft.with_file(draft.target.path, draft.write_blob(b"/etc/passwd"), "120000")
+    return draft.with_libraries(lambda one: b"/etc/passwd", "120000")
 
 
 @variant("tree-symlink-folder", "build/ is a symbolic link to a folder outside")
@@ -220,9 +249,9 @@ def tree_symlink_folder(draft):
     return write_object(draft.repository, "tree", tree_bytes(_in_order([*rows, link])))
 
 
-@variant("tree-submodule", "the library is a submodule")
+@variant("tree-submodule", "every library is a submodule")
 def tree_submodule(draft):
-    return draft.with_file(draft.target.path, "9" * 40, "160000")
+    return draft.with_files({one.path: ("160000", "9" * 40) for one in draft.libraries})
 
 
 @variant("tree-dotdot", "the root tree has an entry called '..'")
@@ -269,7 +298,7 @@ def tree_twice(draft):
 
 @variant("tree-case", "two entries differ only in case")
 def tree_case(draft):
-    return draft.with_file("readme.MD", draft.target.oid)
+    return draft.with_files({"readme.MD": ("100644", draft.target.oid)})
 
 
 @variant("tree-unsorted", "the entries of the root tree are in the wrong order")
@@ -284,8 +313,7 @@ def tree_odd_mode(draft):
 
 @variant("tree-cut", "the root tree ends in the middle of an entry")
 def tree_cut(draft):
-    honest = draft.with_file("zz.cubin", draft.target.oid)
-    content = git(draft.repository, "cat-file", "tree", honest)
+    content = git(draft.repository, "cat-file", "tree", draft.with_files({}))
     return write_object(draft.repository, "tree", content[:-5])
 
 
@@ -318,56 +346,59 @@ def tree_long_name(draft):
 # Contents.
 
 
-def _with_content(draft, content: bytes) -> str:
-    return draft.with_pointer(store_lfs(draft.root.path, content).text())
-
-
-@variant("library-text", "the library is a text file")
+@variant("library-text", "every library is a text file")
 def library_text(draft):
-    return _with_content(draft, b"This is not a shared library.\n" * 40)
+    return draft.with_contents(lambda content: b"This is not a shared library.\n" * 40)
 
 
-@variant("library-cut", "the library is the first half of one")
+@variant("library-cut", "every library is the first half of one")
 def library_cut(draft):
-    whole = draft.root.lfs_file(draft.pointer.oid).read_bytes()
-    return _with_content(draft, whole[:len(whole) // 2])
+    return draft.with_contents(lambda content: content[:len(content) // 2])
 
 
-@variant("library-empty", "the library has no bytes")
+@variant("library-scrambled", "every library has other bytes in its second half")
+def library_scrambled(draft):
+    return draft.with_contents(
+        lambda content: content[:len(content) // 2] + bytes(byte ^ 0x5A for byte in content[len(content) // 2:]))
+
+
+@variant("library-empty", "every library has no bytes")
 def library_empty(draft):
-    return draft.with_file(draft.target.path, draft.write_blob(b""))
+    return draft.with_libraries(lambda one: b"")
 
 
-@variant("library-plain", "the library is in git itself, without LFS")
+@variant("library-plain", "the libraries are in git itself, without LFS (which is no defect)")
 def library_plain(draft):
-    whole = draft.root.lfs_file(draft.pointer.oid).read_bytes()
-    return draft.with_file(draft.target.path, draft.write_blob(whole))
+    return draft.with_libraries(draft.content)
 
 
 @variant("build-missing", "the commit has a card and nothing else")
 def build_missing(draft):
-    card = next(entry for entry in draft.entries if entry.path == "README.md")
-    return _write_tree(draft.repository, {"README.md": (card.mode, card.oid)})
+    return _write_tree(draft.repository, {"README.md": draft.files()["README.md"]})
+
+
+def _with_metadata(draft, text: bytes) -> str:
+    spoiled = ("100644", draft.write_blob(text))
+    return draft.with_files({path: spoiled for path in draft.files() if path.endswith("/metadata.json")})
 
 
 @variant("metadata-garbage", "every metadata.json is broken JSON")
 def metadata_garbage(draft):
-    files = {entry.path: (entry.mode, entry.oid) for entry in draft.entries if entry.kind != "tree"}
-    broken = draft.write_blob(b'{"name": "deformable-detr", "backend": ')
-    spoiled = {path: ("100644", broken) for path in files if path.endswith("/metadata.json")}
-    return _write_tree(draft.repository, files | spoiled)
+    return _with_metadata(draft, b'{"name": "deformable-detr", "backend": ')
 
 
 @variant("metadata-lies", "every metadata.json lists only architecture 1.0")
 def metadata_lies(draft):
-    files = {entry.path: (entry.mode, entry.oid) for entry in draft.entries if entry.kind != "tree"}
-    lie = draft.write_blob(b'{"name":"deformable-detr","id":"_x","version":1,"license":"Apache-2.0",'
-                           b'"python-depends":[],"backend":{"type":"cuda","archs":["1.0"]}}')
-    spoiled = {path: ("100644", lie) for path in files if path.endswith("/metadata.json")}
-    return _write_tree(draft.repository, files | spoiled)
+    return _with_metadata(draft, b'{"name":"deformable-detr","id":"_x","version":1,"license":"Apache-2.0",'
+                                 b'"python-depends":[],"backend":{"type":"cuda","archs":["1.0"]}}')
+
+
+@variant("metadata-old", "every metadata.json has the form from before names and ids")
+def metadata_old(draft):
+    return _with_metadata(draft, b'{"version":0,"license":"Apache-2.0","python-depends":[]}')
 
 
 @variant("redirected", "a kernel-status.toml sends readers to another repository")
 def redirected(draft):
     text = b'kind = "redirect"\ndestination = "somebody-else/deformable-detr"\nrevision = "main"\n'
-    return draft.with_file("kernel-status.toml", draft.write_blob(text))
+    return draft.with_files({"kernel-status.toml": ("100644", draft.write_blob(text))})
