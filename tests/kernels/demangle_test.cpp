@@ -53,11 +53,11 @@ TEST(Demangle, DoesNotWriteOutANameThatGrowsWithoutBound) {
 
 TEST(Demangle, StopsWhenTheNamesOfAnImageAreTooMuchTogether) {
   Demangler demangler;
-  const std::string symbol = growing(3);
+  const std::string symbol = "_Z1fIJ" + std::string(500, 'i') + "EEvDpT_";
   std::size_t written = 0;
   while (demangler.name(symbol) != symbol)
     ++written;
-  EXPECT_GT(written, 10'000U);
+  EXPECT_GT(written, 1000U);
   EXPECT_EQ(demangler.name(symbol), symbol);
 }
 

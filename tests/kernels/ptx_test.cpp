@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "image_builder.hpp"
-#include "kernels/image/ptx_tokens.hpp"
 
 namespace lyk::image::test {
 namespace {
@@ -12,23 +11,6 @@ constexpr std::string_view head = ".version 8.4\n.target sm_80\n.address_size 64
 
 Result<Ptx> parse(std::string_view rest) {
   return parse_ptx(std::string{head} + std::string{rest});
-}
-
-TEST(PtxTokens, CutsWordsAndSkipsCommentsAndPreprocessorLines) {
-  PtxTokens tokens{"# 1 \"x.cu\"\n.version/* a\n# b */9.0 // c\n%r1,name[3] \"a b\" #"};
-  for (const std::string_view word :
-       {".version", "9.0", "%r1", ",", "name", "[", "3", "]", "\"a b\"", "#", "", ""})
-    EXPECT_EQ(tokens.next(), word);
-}
-
-TEST(PtxTokens, SkipsNestedBlocksAndNoticesTheirMissingEnd) {
-  PtxTokens tokens{"{ { } \"}\" } after"};
-  EXPECT_TRUE(tokens.take("{"));
-  EXPECT_TRUE(tokens.skip_block('{', '}'));
-  EXPECT_EQ(tokens.next(), "after");
-  PtxTokens open{"{ { }"};
-  EXPECT_TRUE(open.take("{"));
-  EXPECT_FALSE(open.skip_block('{', '}'));
 }
 
 TEST(Ptx, IsRecognisedBehindCommentsAndBlanks) {
