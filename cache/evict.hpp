@@ -25,8 +25,7 @@ struct EvictionPlan {
 };
 
 // Takes unpinned candidates from the front until `bytes_wanted` are free, then gives back those
-// that turned out not to be needed, the most recently used first. Empty blobs free nothing and
-// stay.
+// that turned out not to be needed, the most recently used first. Empty blobs stay.
 EvictionPlan plan_eviction(std::span<const EvictionCandidate> candidates,
                            std::uint64_t bytes_wanted);
 

@@ -47,8 +47,7 @@ int read_piece(int fd, std::uint64_t offset, Piece& out) {
 }
 
 // A ring of pieces between the thread that reads and the one that hashes. Invariant: pieces
-// [taken, filled) hold bytes, the others belong to the reader; a piece that is not full is the
-// last.
+// [taken, filled) hold bytes, the others are the reader's; a piece that is not full is the last.
 class Ring {
 public:
   explicit Ring(int fd) : fd_(fd) {}

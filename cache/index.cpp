@@ -88,6 +88,7 @@ Result<void> Index::put_images(BlobId blob, std::span<const image::Image> images
     bind_version(query, image.ptx_version);
     query.bind(static_cast<std::int64_t>(image.location.offset));
     query.bind(static_cast<std::int64_t>(image.location.stored_bytes));
+    query.bind(static_cast<std::int64_t>(image.location.unpacked_bytes));
     query.bind(std::span{reinterpret_cast<const std::uint8_t*>(kernels.data()), kernels.size()});
     LYK_TRY(query.run());
   }

@@ -57,8 +57,7 @@ public:
   // corrupt_store with SQLite's own first finding.
   Result<void> check();
 
-  // --- blobs
-  // ---------------------------------------------------------------------------------------
+  // --- blobs ---
   Result<std::optional<BlobRow>> blob(const Digest& sha256);
   Result<std::optional<BlobRow>> blob(const GitId& git_blob);
   Result<std::vector<BlobRow>> blobs();                      // by verification, oldest first
@@ -68,12 +67,10 @@ public:
   Result<BlobId> put_blob(const BlobRow& row);
   Result<void> put_images(BlobId blob, std::span<const image::Image> images);  // in place of others
   Result<void> set_verified(BlobId blob, Time now, const StatHint& stat);
-  // Blob, names, images, and revisions that have no file left; in a Transaction. Says how many
-  // names.
+  // Blob, names, images, and revisions without files; in a Transaction. Says how many names.
   Result<std::uint64_t> drop_blob(BlobId blob);
 
-  // --- names
-  // ---------------------------------------------------------------------------------------
+  // --- names ---
   Result<std::optional<BlobRow>> find(const FileName& name);
   Result<void> put_file(const Entry& entry, BlobId blob, Time now);  // in a Transaction
   // The revision too, if it has no other file; in a Transaction. Says whether the name was there.
@@ -85,8 +82,7 @@ public:
   Result<std::optional<StoredRevision>> revision(const Origin& origin);
   Result<std::vector<StoredRevision>> revisions();
 
-  // --- sums and uses
-  // -------------------------------------------------------------------------------
+  // --- sums and uses ---
   Result<Stats> stats();  // `quarantined` stays 0: that is counted in its folder
   Result<std::uint64_t> bytes();
   Result<std::optional<Time>> last_use(const Digest& sha256);

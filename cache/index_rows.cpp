@@ -114,20 +114,21 @@ Result<StoredImage> image_row(const Query& query) {
   LYK_TRY_ASSIGN(const Digest sha256, digest_at(query, 9));
   LYK_TRY_ASSIGN(const auto toolkit, version_at(query, 10));
   LYK_TRY_ASSIGN(const auto ptx_version, version_at(query, 11));
-  LYK_TRY_ASSIGN(auto kernels, decode_kernels(query.bytes(14)));
-  return StoredImage{.path = std::move(path),
-                     .file = {file, count_at(query, 2)},
-                     .ordinal = static_cast<std::uint32_t>(query.integer(3)),
-                     .image = {.kind = *kind,
-                               .container = *container,
-                               .arch = arch,
-                               .compression = *compression,
-                               .bytes = count_at(query, 8),
-                               .sha256 = sha256,
-                               .toolkit = toolkit,
-                               .ptx_version = ptx_version,
-                               .kernels = std::move(kernels),
-                               .location = {count_at(query, 12), count_at(query, 13)}}};
+  LYK_TRY_ASSIGN(auto kernels, decode_kernels(query.bytes(15)));
+  return StoredImage{
+      .path = std::move(path),
+      .file = {file, count_at(query, 2)},
+      .ordinal = static_cast<std::uint32_t>(query.integer(3)),
+      .image = {.kind = *kind,
+                .container = *container,
+                .arch = arch,
+                .compression = *compression,
+                .bytes = count_at(query, 8),
+                .sha256 = sha256,
+                .toolkit = toolkit,
+                .ptx_version = ptx_version,
+                .kernels = std::move(kernels),
+                .location = {count_at(query, 12), count_at(query, 13), count_at(query, 14)}}};
 }
 
 Result<StoredRevision> revision_row(const Query& query) {

@@ -86,8 +86,9 @@ constexpr std::array sql_texts{
     SqlText{Sql::drop_images, "DELETE FROM images WHERE blob = ?"},
     SqlText{Sql::put_image,
             "INSERT INTO images (blob, place, kind, container, arch, compression, bytes, sha256, "
-            "toolkit, ptx_version, stored_offset, stored_bytes, kernels) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+            "toolkit, ptx_version, stored_offset, stored_bytes, unpacked_bytes, "
+            "kernels) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
     SqlText{Sql::put_revision,
             "INSERT INTO revisions (repo, type, commit_id, gated) VALUES (?, ?, ?, ?) "
             "ON CONFLICT (repo, type, commit_id) DO UPDATE SET gated = max(gated, excluded.gated) "
@@ -112,7 +113,9 @@ constexpr std::array sql_texts{
     SqlText{
         Sql::images,
         "SELECT f.path, b.sha256, b.bytes, i.place, i.kind, i.container, i.arch, i.compression, "
-        "i.bytes, i.sha256, i.toolkit, i.ptx_version, i.stored_offset, i.stored_bytes, i.kernels "
+        "i.bytes, i.sha256, i.toolkit, i.ptx_version, i.stored_offset, i.stored_bytes, "
+        "i.unpacked_bytes, "
+        "i.kernels "
         "FROM revisions r JOIN files f ON f.revision = r.id JOIN blobs b ON b.id = f.blob "
         "JOIN images i ON i.blob = b.id "
         "WHERE r.repo = ? AND r.type = ? AND r.commit_id = ? ORDER BY f.path, i.place"},

@@ -32,7 +32,9 @@ std::optional<std::uint32_t> number(std::string_view text) {
 // "0:8,8:4"; empty text is a kernel without parameters.
 std::optional<std::vector<image::Parameter>> parameters(std::string_view text) {
   std::vector<image::Parameter> out;
-  while (!text.empty()) {
+  if (text.empty())
+    return out;
+  while (true) {
     const auto comma = text.find(',');
     const std::string_view item = text.substr(0, comma);
     const auto colon = item.find(':');
@@ -43,9 +45,10 @@ std::optional<std::vector<image::Parameter>> parameters(std::string_view text) {
     if (!offset || !size)
       return std::nullopt;
     out.push_back({*offset, *size});
-    text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
+    if (comma == std::string_view::npos)
+      return out;
+    text.remove_prefix(comma + 1);
   }
-  return out;
 }
 
 }  // namespace

@@ -55,6 +55,7 @@ CREATE TABLE images (
   ptx_version TEXT,
   stored_offset INTEGER NOT NULL,
   stored_bytes INTEGER NOT NULL,
+  unpacked_bytes INTEGER NOT NULL,
   kernels BLOB NOT NULL,
   UNIQUE (blob, place)
 ) STRICT;

@@ -131,31 +131,19 @@ Result<Staging> Store::stage(const StageSize& size) {
 }
 
 // The order, and what a crash after each step leaves (docs/store_format.md, "Commit"):
-//   1. the temporary file is complete and on the disk             an orphan in tmp/
-//   2. its hashes and size are compared with the proof            the same; a mismatch deletes it
-//   3. its images are read                                        the same
-//   4. the index's one-writer lock is taken                       the same
-//   5. rename to the blob's name, fsync of the folders            a proven blob without a row: an
-//   orphan
-//   6. rows, commit                                               stored
+//   1. the temporary file is complete and on the disk    an orphan in tmp/
+//   2. its hashes and size are compared with the proof   the same; a mismatch deletes it
+//   3. its images are read                               the same
+//   4. the index's one-writer lock is taken              the same
+//   5. rename to the blob's name, fsync of the folders   a proven blob without a row: an orphan
+//   6. rows, commit                                      stored
 // Steps 5 and 6 are under the one-writer lock, as are removal and collection, so nobody takes the
 // file away between its rename and its row.
 Result<Blob> Store::commit(Staging staging, const Entry& entry, Time now) {
   LYK_TRY(state_->check_writable());
   LYK_CHECK(!staging.path_.empty());
   LYK_TRY(staging.finish());
-  FileHash hash{
-      .sha256 = staging.sha256_.finish(), .git_blob = std::nullopt, .bytes = staging.bytes_so_far_};
-  if (entry.proof.git_blob) {
-    // The git id needs the size before the first byte, which a download does not know: a second
-    // look, at the file itself. Only plain files have such a proof, and they are small.
-    LYK_TRY_ASSIGN(const auto again, hash_file(staging.fd_.get(), staging.path_.string(),
-                                               Hashes::sha256_and_git_blob));
-    if (!again || again->sha256 != hash.sha256)
-      return Error{Code::io, str("read back ", quoted(staging.path_.string()),
-                                 ": the disk does not give back what was written")};
-    hash.git_blob = again->git_blob;
-  }
+  LYK_TRY_ASSIGN(const FileHash hash, hash_of(staging, entry.proof));
   if (auto proven = compare(entry.proof, hash); !proven)
     return annotate(std::move(proven).error(), label(entry.name));
 
@@ -169,26 +157,52 @@ Result<Blob> Store::commit(Staging staging, const Entry& entry, Time now) {
                     .added = now,
                     .verified = now,
                     .stat = hint_of(status)};
-
-  LockedIndex writer = state_->write();
-  LYK_TRY_ASSIGN(Transaction transaction, writer->begin());
-  LYK_TRY_ASSIGN(const auto known, writer->blob(hash.sha256));
-  const std::filesystem::path target = state_->layout.blob(hash.sha256);
-  LYK_TRY(make_folder(state_->layout.blob_folder(hash.sha256), 0700));
-  LYK_TRY(rename_file(staging.path_, target));
-  staging.path_.clear();
-  const auto written = [&]() -> Result<void> {
-    LYK_TRY(sync_folder(state_->layout.blob_folder(hash.sha256)));
-    LYK_TRY(sync_folder(state_->layout.blobs()));
-    LYK_TRY(state_->put_rows(writer, row, images, entry, now));
-    return transaction.commit();
-  }();
-  if (!written) {
-    if (!known)
-      (void)unlink_file(target);  // as it was before; what stays behind is an orphan
-    return written.error();
-  }
+  LYK_TRY(publish(staging, row, images, entry, now));
   return row.blob;
+}
+
+// Step 1's hashes. The git id needs the size before the first byte, which a download does not know:
+// a second look, at the file itself. Only plain files have such a proof, and they are small.
+Result<FileHash> Store::hash_of(Staging& staging, const Proof& proof) {
+  FileHash hash{
+      .sha256 = staging.sha256_.finish(), .git_blob = std::nullopt, .bytes = staging.bytes_so_far_};
+  if (!proof.git_blob)
+    return hash;
+  LYK_TRY_ASSIGN(const auto again,
+                 hash_file(staging.fd_.get(), staging.path_.string(), Hashes::sha256_and_git_blob));
+  if (!again || again->sha256 != hash.sha256)
+    return Error{Code::io, str("read back ", quoted(staging.path_.string()),
+                               ": the disk does not give back what was written")};
+  return *again;
+}
+
+// Steps 4 to 6. If they fail after the rename, what the rename made visible is taken back, unless
+// the same content stood there before.
+Result<void> Store::publish(Staging& staging,
+                            const BlobRow& row,
+                            std::span<const image::Image> images,
+                            const Entry& entry,
+                            Time now) {
+  const Layout& layout = state_->layout;
+  const Digest& sha256 = row.blob.sha256;
+  LockedIndex index = state_->write();
+  LYK_TRY_ASSIGN(Transaction transaction, index->begin());
+  LYK_TRY_ASSIGN(const auto known, index->blob(sha256));
+  LYK_TRY(make_folder(layout.blob_folder(sha256), 0700));
+  LYK_TRY(rename_file(staging.path_, layout.blob(sha256)));
+  staging.path_.clear();
+  const auto finish = [&]() -> Result<void> {
+    LYK_TRY(sync_folder(layout.blob_folder(sha256)));
+    LYK_TRY(sync_folder(layout.blobs()));
+    LYK_TRY_ASSIGN(const BlobId id, index->put_blob(row));
+    LYK_TRY(index->put_images(id, images));
+    LYK_TRY(index->put_file(entry, id, now));
+    return transaction.commit();
+  };
+  Result<void> finished = finish();
+  if (!finished && !known)
+    (void)unlink_file(layout.blob(sha256));  // where even this fails, it stays as an orphan
+  return finished;
 }
 
 Result<std::optional<Blob>> Store::find(const FileName& name, const Proof* proof) const {

@@ -2,12 +2,10 @@
 // images. docs/store_format.md is the format; this is the only program text that writes it.
 //
 // Invariants
-//   - A file stands in blobs/ only after its bytes were hashed and the hash and the size were those
-//   of
-//     its proof. `commit` is the only door.
+//   - A file stands in blobs/ only after its bytes were hashed, and hash and size were those of its
+//     proof. `commit` is the only door.
 //   - Row after file, always: a row is written when its file is on the disk. A file without a row
-//   is
-//     an orphan (re-indexed by `link`, else collected); a row without its file is a miss.
+//     is an orphan (re-indexed by `link`, else collected); a row without its file is a miss.
 //   - Killed at any instruction, the store opens clean.
 //   - Pinned files go by `remove` alone; neither `prune` nor making room takes them.
 //
@@ -24,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "cache/hash_file.hpp"
 #include "cache/lock.hpp"
 #include "cache/staging.hpp"
 #include "cache/types.hpp"
@@ -32,6 +31,8 @@
 #include "proto/unique.hpp"
 
 namespace lyk::cache {
+
+struct BlobRow;
 
 struct Options {
   enum class Access {
@@ -96,8 +97,7 @@ struct Rebuilt {
 class Store {
 public:
   // refused: made by a newer release, or a folder that others may write. corrupt_store: the index
-  // is not readable (the message names `rebuild-index`). io: cannot be made or written, with the
-  // path.
+  // is not readable (the message names `rebuild-index`). io: cannot be made or written; names it.
   static Result<Store> open(const Options& options);
 
   Store(Store&&) noexcept;
@@ -116,8 +116,7 @@ public:
   void set_pinned(std::vector<PinnedRevision> pinned);
   void set_bytes_max(std::uint64_t bytes);
 
-  // --- in
-  // ------------------------------------------------------------------------------------------
+  // --- in ---
   // Reserves room first, evicting what no pin names. no_space: the disk or `bytes_max` is too
   // small, and nothing was evicted.
   Result<Staging> stage(const StageSize& size);
@@ -158,8 +157,8 @@ public:
   // the order of eviction. Kept to limits::use_granularity; nothing at all when read only.
   Result<void> record_use(const Digest& sha256, Time now);
 
-  // Hashes the blob anew. Damage moves it to the quarantine (not when read only) and forgets its
-  // names.
+  // Hashes the blob anew. A damaged one goes to the quarantine, and its names are forgotten; not
+  // when read only.
   Result<Verdict> verify(const Digest& sha256, Time now);
   // In order of suspicion: changed stat data first, then what was verified longest ago. Also checks
   // the index itself (corrupt_store). `progress` may be empty; cancelled when it says no.
@@ -194,6 +193,14 @@ public:
 private:
   struct State;
   explicit Store(std::unique_ptr<State> state);
+
+  static Result<FileHash> hash_of(Staging& staging, const Proof& proof);
+  Result<void> publish(Staging& staging,
+                       const BlobRow& row,
+                       std::span<const image::Image> images,
+                       const Entry& entry,
+                       Time now);
+
   std::unique_ptr<State> state_;
 };
 

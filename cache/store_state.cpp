@@ -41,16 +41,6 @@ Result<bool> Store::State::is_in_place(const Blob& blob) const {
   return status && static_cast<std::uint64_t>(status->st_size) == blob.bytes;
 }
 
-Result<void> Store::State::put_rows(LockedIndex& index,
-                                    const BlobRow& row,
-                                    std::span<const image::Image> images,
-                                    const Entry& entry,
-                                    Time now) {
-  LYK_TRY_ASSIGN(const BlobId id, index->put_blob(row));
-  LYK_TRY(index->put_images(id, images));
-  return index->put_file(entry, id, now);
-}
-
 Result<void> Store::State::make_room(LockedIndex& index, std::uint64_t bytes) {
   LYK_TRY_ASSIGN(const std::uint64_t stored, index->bytes());
   LYK_TRY_ASSIGN(const std::uint64_t free, free_bytes(layout.tmp()));

@@ -60,12 +60,6 @@ struct Store::State {
   // A blob of the row's size stands where it belongs.
   Result<bool> is_in_place(const Blob& blob) const;
 
-  // What is known of one file; in the caller's transaction.
-  static Result<void> put_rows(LockedIndex& index,
-                               const BlobRow& row,
-                               std::span<const image::Image> images,
-                               const Entry& entry,
-                               Time now);
   // Hashes a file of blobs/ and writes its row and images; a damaged one is quarantined.
   Result<Reindexed> reindex(const Digest& sha256, Time now);
 
