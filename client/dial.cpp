@@ -97,7 +97,7 @@ Result<Line> dial_named(const Settings& settings) {
   if (attempt.reason.empty())
     return Line{std::move(attempt.socket), quoted(settings.socket)};
   return Error{Code::network,
-               str("no service at ", attempt.reason, " (named by LIBREYOLO_KERNELS_SOCKET)")};
+               str("no service at ", attempt.reason, " (start one there, or name no socket)")};
 }
 
 Result<Line> dial_own(const Settings& settings, std::string_view tried) {

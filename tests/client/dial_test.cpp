@@ -93,8 +93,8 @@ TEST(Dial, ANamedSocketIsTheOnlyOne) {
   ASSERT_FALSE(line);
   EXPECT_EQ(line.error().code, Code::network);
   EXPECT_EQ(line.error().message, str("no service at '", settings.socket,
-                                      "': No such file or directory (named by "
-                                      "LIBREYOLO_KERNELS_SOCKET)"));
+                                      "': No such file or directory (start one there, or name no "
+                                      "socket)"));
   const UniqueFd named = test::listen_at(settings.socket);
   EXPECT_EQ(peer_of(settings), str("'", settings.socket, "'"));
 }
