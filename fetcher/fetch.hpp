@@ -41,25 +41,4 @@ struct FetchOptions {
 // from there. offline: something is missing and the settings forbid to ask for it.
 Result<FetchReport> fetch(cache::Store& store, const Pin& pin, FetchOptions options);
 
-// A repo and what its owner calls a revision.
-struct ProbeRequest {
-  RepoId repo;
-  std::string revision;              // branch, tag, version ("1" is the branch "v1") or commit
-  std::vector<RepoType> repo_types;  // tried in this order
-};
-
-struct Probe {
-  RepoType type = RepoType::kernel;
-  GitId commit;
-  std::string reference;  // "refs/heads/v1"; empty: the revision was a commit
-  std::string license;    // as the repo's README states it; empty: it does not
-};
-
-// Asks the repo what a revision means now, and fetches the git objects of that commit. A pin of the
-// commit then proves without network. not_found: no such revision; the nearest names are told.
-Result<Probe> probe(cache::Store& store,
-                    const ProbeRequest& request,
-                    Context& context,
-                    std::vector<std::string>& warnings);
-
 }  // namespace lyk::fetcher

@@ -6,22 +6,38 @@
 // reading. Thread rule: as Context.
 #pragma once
 
+#include <functional>
+
 #include "cache/store.hpp"
 #include "fetcher/context.hpp"
+#include "fetcher/git_store.hpp"
+#include "fetcher/http.hpp"
 #include "fetcher/listing.hpp"
 #include "fetcher/pin.hpp"
 
 namespace lyk::fetcher {
 
 // Tries the pin's repo types in order; the error says what each lacked. Objects that are in the
-// store already need no network. offline: they are not, and the settings forbid to ask. `warnings`
-// gets lines for people: a token that was rejected, a notice of the Hub.
+// store already need no network. offline: they are not, and the settings forbid to ask.
 Result<Listing> prove(cache::Store& store,
                       const Pin& pin,
-                      Context& context,
-                      std::vector<std::string>& warnings);
+                      const Context& context,
+                      HttpClient& http);
 
 // The proof of what is here already, without network or writing: not_cached if the objects are not.
 Result<Listing> prove_offline(const cache::Store& store, const Pin& pin);
+
+// The same work for whoever needs other things of a repo's git side than a pin's files: `use` is
+// called with a batch that is connected to the repo, while the repo's lock is held.
+struct GitPlace {
+  RepoType type;
+  const RepoId& repo;  // borrowed
+};
+using BatchUse = std::function<Result<void>(GitBatch& batch)>;
+Result<void> with_git_batch(cache::Store& store,
+                            const GitPlace& place,
+                            const Context& context,
+                            HttpClient& http,
+                            const BatchUse& use);
 
 }  // namespace lyk::fetcher

@@ -34,6 +34,9 @@ struct RetryState {
 std::optional<std::chrono::milliseconds> retry_delay(const Failure& failure,
                                                      const RetryState& state);
 
+// Whether an answer of this status may be another one a little later.
+bool is_transient(int status);
+
 // Seconds or an HTTP date, as a time from `now`, never negative; nullopt if it is neither.
 std::optional<std::chrono::milliseconds> parse_retry_after(
     const std::string& value, std::chrono::system_clock::time_point now);

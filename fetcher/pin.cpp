@@ -1,0 +1,223 @@
+#include "fetcher/pin.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "fetcher/toml.hpp"
+#include "proto/launch_abi.hpp"
+#include "proto/limits.hpp"
+#include "proto/text.hpp"
+
+namespace lyk::fetcher {
+
+namespace {
+
+constexpr std::array<std::string_view, 10> known_keys{
+    "slot", "repo",          "repo_types", "revision", "license",
+    "abi",  "deterministic", "public",     "variants", "digests"};
+
+// The text of a key that must be there.
+Result<std::string> required(const TomlTable& table, std::string_view key) {
+  LYK_TRY_ASSIGN(std::optional<std::string> text, table.text(key));
+  if (!text)
+    return table.error(str("the key '", key, "' is missing"));
+  return std::move(*text);
+}
+
+// Puts the line of `key` before what a parser of its value said.
+template <typename T>
+Result<T> located(const TomlTable& table, std::string_view key, Result<T> parsed) {
+  if (!parsed)
+    return table.error_at(key, parsed.error().message);
+  return parsed;
+}
+
+Result<std::vector<RepoType>> parse_types(const TomlTable& table) {
+  LYK_TRY_ASSIGN(const auto texts, table.texts("repo_types"));
+  if (!texts)
+    return std::vector{RepoType::kernel, RepoType::model};
+  std::vector<RepoType> types;
+  for (const std::string& text : *texts) {
+    LYK_TRY_ASSIGN(const RepoType type, located(table, "repo_types", parse_repo_type(text)));
+    if (std::find(types.begin(), types.end(), type) != types.end())
+      return table.error_at("repo_types", str("'", text, "' stands there twice"));
+    types.push_back(type);
+  }
+  if (types.empty())
+    return table.error_at("repo_types", "it is empty; leave it out for [\"kernel\", \"model\"]");
+  return types;
+}
+
+Result<GitId> parse_revision(const TomlTable& table) {
+  LYK_TRY_ASSIGN(const std::string text, required(table, "revision"));
+  auto id = GitId::parse(text);
+  if (id)
+    return id;
+  const bool hex = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+  });
+  const std::string_view what = hex && text.size() < 40 ? " is a short commit id"
+                                : hex                   ? " is not a commit id"
+                                                        : " is the name of a branch or tag";
+  return table.error_at("revision",
+                        str(quoted(text), what,
+                            ", which can move; write all 40 lower-case hex digits, or let"
+                            " `libreyolo-kernels pin` find them"));
+}
+
+Result<std::vector<Pass>> parse_deterministic(const TomlTable& table) {
+  LYK_TRY_ASSIGN(const auto texts, table.texts("deterministic"));
+  std::vector<Pass> passes;
+  for (const std::string& text : texts.value_or(std::vector<std::string>{})) {
+    if (text != "forward" && text != "backward")
+      return table.error_at("deterministic", str(quoted(text), " is not 'forward' or 'backward'"));
+    const Pass pass = text == "forward" ? Pass::forward : Pass::backward;
+    if (std::find(passes.begin(), passes.end(), pass) != passes.end())
+      return table.error_at("deterministic", str("'", text, "' stands there twice"));
+    passes.push_back(pass);
+  }
+  return passes;
+}
+
+Result<std::vector<std::string>> parse_variants(const TomlTable& table) {
+  LYK_TRY_ASSIGN(auto texts, table.texts("variants"));
+  if (!texts)
+    return std::vector<std::string>{};
+  if (texts->size() > limits::pin_variants_max)
+    return table.error_at("variants", str("more than ", limits::pin_variants_max, " patterns"));
+  for (const std::string& text : *texts) {
+    const bool good = !text.empty() && text.size() <= limits::variant_bytes_max &&
+                      std::all_of(text.begin(), text.end(),
+                                  [](char c) { return c > 0x20 && c < 0x7f && c != '/'; });
+    if (!good)
+      return table.error_at("variants",
+                            str(quoted(text), " is not a pattern for one folder below build/"));
+  }
+  return std::move(*texts);
+}
+
+Result<std::optional<std::string>> parse_abi(const TomlTable& table) {
+  LYK_TRY_ASSIGN(std::optional<std::string> abi, table.text("abi"));
+  if (!abi || find_launch_abi(*abi) != nullptr)
+    return abi;
+  std::vector<std::string_view> known;
+  for (const LaunchAbi& each : launch_abis())
+    known.push_back(each.name);
+  const std::string_view near = nearest(*abi, known);
+  return table.error_at("abi",
+                        str("this release has no launcher ", quoted(*abi),
+                            near.empty() ? std::string{} : str("; did you mean '", near, "'")));
+}
+
+Result<std::map<RepoPath, Digest>> parse_digests(const TomlTable& table) {
+  LYK_TRY_ASSIGN(const auto pairs, table.text_table("digests"));
+  std::map<RepoPath, Digest> digests;
+  if (!pairs)
+    return digests;
+  for (const auto& [path, hex] : *pairs) {
+    auto parsed_path = RepoPath::parse(path);
+    if (!parsed_path)
+      return table.error_at("digests", parsed_path.error().message, path);
+    auto digest = Digest::parse(hex);
+    if (!digest)
+      return table.error_at("digests", "it must be a sha256 as 64 lower-case hex digits", path);
+    digests.emplace(std::move(*parsed_path), *digest);
+  }
+  if (digests.empty())
+    return table.error_at("digests", "it is empty; leave it out, and git is the proof");
+  return digests;
+}
+
+}  // namespace
+
+std::string_view name(Pass pass) {
+  return pass == Pass::forward ? "forward" : "backward";
+}
+
+Result<Pin> Pin::parse(std::string_view toml, std::string_view source_name) {
+  LYK_TRY_ASSIGN(const TomlTable table, TomlTable::parse(toml, source_name, limits::pin_bytes_max));
+  LYK_TRY(table.only(known_keys));
+  LYK_TRY_ASSIGN(const std::string slot_text, required(table, "slot"));
+  LYK_TRY_ASSIGN(SlotName slot, located(table, "slot", SlotName::parse(slot_text)));
+  LYK_TRY_ASSIGN(const std::string repo_text, required(table, "repo"));
+  LYK_TRY_ASSIGN(RepoId repo, located(table, "repo", RepoId::parse(repo_text)));
+  LYK_TRY_ASSIGN(std::vector<RepoType> types, parse_types(table));
+  LYK_TRY_ASSIGN(const GitId revision, parse_revision(table));
+  Pin pin{std::move(slot), std::move(repo), std::move(types), revision, {}, {}, {}, false, {}, {}};
+  LYK_TRY_ASSIGN(std::optional<std::string> license, table.text("license"));
+  pin.license = std::move(license).value_or(std::string{});
+  LYK_TRY_ASSIGN(pin.abi, parse_abi(table));
+  LYK_TRY_ASSIGN(pin.deterministic, parse_deterministic(table));
+  LYK_TRY_ASSIGN(const std::optional<bool> is_public, table.flag("public"));
+  pin.is_public = is_public.value_or(false);
+  LYK_TRY_ASSIGN(pin.variants, parse_variants(table));
+  LYK_TRY_ASSIGN(pin.digests, parse_digests(table));
+  if (!pin.abi && pin.variants.empty())
+    return table.error(
+        "it has neither 'abi' (device code that we launch) nor 'variants' (files for others)");
+  return pin;
+}
+
+namespace {
+
+template <typename Range, typename Text>
+std::string quoted_list(const Range& range, Text text) {
+  std::string out = "[";
+  for (const auto& element : range)
+    out += str(out.size() > 1 ? ", " : "", toml_quoted(text(element)));
+  return out + "]";
+}
+
+}  // namespace
+
+std::string Pin::format() const {
+  std::string out =
+      str("slot = ", toml_quoted(slot.text()), "\nrepo = ", toml_quoted(repo.text()),
+          "\nrepo_types = ", quoted_list(repo_types, [](RepoType type) { return lyk::name(type); }),
+          "\nrevision = ", toml_quoted(revision.hex()), "\n");
+  const auto identity = [](const std::string& text) -> std::string_view { return text; };
+  if (!license.empty())
+    out += str("license = ", toml_quoted(license), "\n");
+  if (abi)
+    out += str("abi = ", toml_quoted(*abi), "\n");
+  if (!deterministic.empty())
+    out += str("deterministic = ",
+               quoted_list(deterministic, [](Pass pass) { return fetcher::name(pass); }), "\n");
+  if (is_public)
+    out += "public = true\n";
+  if (!variants.empty())
+    out += str("variants = ", quoted_list(variants, identity), "\n");
+  if (!digests.empty()) {
+    out += "\n[digests]\n";
+    for (const auto& [path, digest] : digests)
+      out += str(toml_quoted(path.text()), " = ", toml_quoted(digest.hex()), "\n");
+  }
+  return out;
+}
+
+bool glob_matches(std::string_view glob, std::string_view text) {
+  std::size_t g = 0;
+  std::size_t t = 0;
+  std::size_t star =
+      std::string_view::npos;  // the last '*' and where its run was last tried to end
+  std::size_t run_end = 0;
+  while (t < text.size()) {
+    if (g < glob.size() && glob[g] == '*') {
+      star = g++;
+      run_end = t;
+    } else if (g < glob.size() && (glob[g] == '?' || glob[g] == text[t])) {
+      ++g;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      g = star + 1;
+      t = ++run_end;
+    } else {
+      return false;
+    }
+  }
+  while (g < glob.size() && glob[g] == '*')
+    ++g;
+  return g == glob.size();
+}
+
+}  // namespace lyk::fetcher
