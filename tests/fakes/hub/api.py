@@ -118,7 +118,7 @@ def commits(exchange: Exchange) -> Response:
     found = exchange.find()
     listed = [
         {"id": one.id, "title": one.title, "message": one.message, "authors": [{"user": one.author}],
-         "date": one.date}
+         "date": one.date.replace("+00:00", ".000Z")}
         for one in found.repository.commits(_commit(exchange, found))
     ]
     return json_response(listed).set("X-Total-Count", len(listed))
