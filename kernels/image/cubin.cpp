@@ -145,8 +145,7 @@ Result<void> read_kernels(const Elf& elf, Cubin& out) {
       infos.emplace(section.name.substr(info_prefix.size()), section.bytes);
   LYK_TRY_ASSIGN(std::vector<std::string_view> symbols, elf_functions(elf, symbol_kernel));
   std::ranges::sort(symbols);
-  const auto repeated = std::ranges::unique(symbols);
-  symbols.erase(repeated.begin(), repeated.end());
+  symbols.erase(std::unique(symbols.begin(), symbols.end()), symbols.end());
   out.kernels.reserve(symbols.size());
   Demangler demangler;
   for (const std::string_view symbol : symbols) {

@@ -168,8 +168,7 @@ Result<Ptx> parse_ptx(std::string_view text) {
   }
   // A kernel may be declared before it is defined: the same name and parameters twice.
   std::ranges::sort(out.kernels);
-  const auto repeated = std::ranges::unique(out.kernels);
-  out.kernels.erase(repeated.begin(), repeated.end());
+  out.kernels.erase(std::unique(out.kernels.begin(), out.kernels.end()), out.kernels.end());
   const auto differs = std::ranges::adjacent_find(out.kernels, {}, &Kernel::symbol);
   if (differs != out.kernels.end())
     return malformed("ptx: kernel ", quoted(differs->symbol), " is declared in two ways");
