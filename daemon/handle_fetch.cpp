@@ -1,0 +1,109 @@
+// Fetch: every slot's flight in turn, with progress for callers that asked for it.
+#include <utility>
+
+#include "daemon/fetching.hpp"
+#include "daemon/handlers.hpp"
+#include "daemon/waiting.hpp"
+#include "daemon/wire_values.hpp"
+#include "proto/text.hpp"
+
+namespace lyk::daemon {
+namespace {
+
+// The pins that the call is about: those in force, or the one that it brings along.
+Result<std::vector<fetcher::Pin>> pins_of(Call& call,
+                                          const Snapshot& snapshot,
+                                          const wire::FetchCall& asked) {
+  std::vector<fetcher::Pin> pins;
+  if (asked.pin) {
+    LYK_TRY(may(call.connection.peer, Method::fetch_inline_pin, call.service.household()));
+    const std::string source = asked.pin_name.value_or("the pin of the call");
+    LYK_TRY_ASSIGN(fetcher::Pin pin, fetcher::Pin::parse(*asked.pin, source));
+    pins.push_back(std::move(pin));
+    return pins;
+  }
+  if (asked.slots.empty())
+    return Error{Code::invalid_argument, "fetch: no slot is named"};
+  if (asked.slots.size() > limits::pins_max)
+    return Error{Code::invalid_argument, str("fetch: more than ", limits::pins_max, " slots")};
+  for (const SlotName& slot : asked.slots) {
+    call.error_fields.slot = slot.text();
+    LYK_TRY_ASSIGN(fetcher::LoadedPin loaded, Service::find_pin(snapshot, slot));
+    pins.push_back(std::move(loaded.pin));
+  }
+  call.error_fields.slot.reset();
+  return pins;
+}
+
+Result<wire::FetchedSlot> fetched_slot(const cache::Store& store,
+                                       const fetcher::Pin& pin,
+                                       const fetcher::FetchReport& report) {
+  wire::FetchedSlot out;
+  out.slot = pin.slot.text();
+  out.repo = report.origin.repo.text();
+  out.repo_type = std::string{name(report.origin.type)};
+  out.commit = report.origin.commit.hex();
+  out.proof = to_wire(report.proof);
+  out.files = report.files.size();
+  for (const fetcher::FetchedFile& file : report.files)
+    out.bytes += file.blob.bytes;
+  out.downloaded_bytes = report.downloaded_bytes;
+  out.adopted_bytes = report.adopted_bytes;
+  out.warnings = report.warnings;
+  LYK_TRY_ASSIGN(const std::vector<cache::StoredImage> images, store.images(report.origin));
+  out.images = images.size();
+  return out;
+}
+
+Result<wire::FetchedSlot> fetch_one(Call& call,
+                                    const std::shared_ptr<cache::Store>& store,
+                                    const Snapshot& snapshot,
+                                    FetchOrder order) {
+  const fetcher::Pin pin = order.pin;
+  const std::string& slot = pin.slot.text();
+  LYK_TRY_ASSIGN(
+      const Flights::Ticket ticket,
+      call.service.flights.join(plan_fetch(call.service, store, snapshot, std::move(order))));
+  Waiting waiting;
+  if (call.wants_progress())
+    waiting.on_progress = [&](const fetcher::Progress& progress) {
+      tell(call,
+           wire::encode_reply(wire::FetchReply{.progress = to_wire(slot, progress), .fetched = {}},
+                              wire::Continues::yes));
+    };
+  if (wait_for_flight(ticket, call.connection, waiting) != WaitEnd::done) {
+    call.connection.is_broken = true;
+    return Error{Code::cancelled, str("slot ", quoted(slot), ": the caller has gone")};
+  }
+  const std::shared_ptr<const FlightResult> result = ticket.result();
+  LYK_CHECK(result != nullptr);
+  if (!*result) {
+    call.error_fields.slot = slot;
+    return annotate(result->error(), str("slot ", quoted(slot)));
+  }
+  return fetched_slot(*store, pin, **result);
+}
+
+}  // namespace
+
+Result<Answer> handle_fetch(Call& call) {
+  LYK_TRY_ASSIGN(const wire::FetchCall asked,
+                 wire::decode_parameters<wire::FetchCall>(call.message));
+  const std::shared_ptr<const Snapshot> snapshot = call.service.snapshot();
+  LYK_TRY_ASSIGN(const std::vector<fetcher::Pin> pins, pins_of(call, *snapshot, asked));
+  LYK_TRY_ASSIGN(const std::shared_ptr<cache::Store> store, call.service.store());
+  wire::FetchReply reply;
+  reply.fetched.emplace();
+  for (const fetcher::Pin& pin : pins) {
+    LYK_TRY_ASSIGN(wire::FetchedSlot slot,
+                   fetch_one(call, store, *snapshot,
+                             {.pin = pin,
+                              .archs = asked.archs,
+                              .reach = asked.offline ? Reach::offline : Reach::network,
+                              .uid = call.connection.peer.uid}));
+    reply.fetched->push_back(std::move(slot));
+  }
+  return Answer{wire::encode_reply(reply)};
+}
+
+}  // namespace lyk::daemon

@@ -1,0 +1,151 @@
+// Probe: what a repo's owner calls a revision becomes a proven commit and the text of a pin for it.
+// The files are fetched and proven by git, so that the pin can carry their digests, and checked
+// against the launch ABI, so that nobody pins what no launcher of ours can use.
+#include <algorithm>
+#include <utility>
+
+#include "daemon/fetching.hpp"
+#include "daemon/handlers.hpp"
+#include "daemon/waiting.hpp"
+#include "daemon/wire_values.hpp"
+#include "fetcher/probe.hpp"
+#include "kernels/image/choose.hpp"
+#include "proto/launch_abi.hpp"
+#include "proto/text.hpp"
+
+namespace lyk::daemon {
+namespace {
+
+// What the flight's thread finds out, besides the report of its fetch.
+struct Found {
+  std::optional<fetcher::Probe> probe;
+  std::optional<fetcher::Pin> pin;
+};
+
+// A new pin of the slot: what the present one says about the slot's use stays, what it says about
+// the old commit's files goes.
+fetcher::Pin new_pin(const Snapshot& snapshot,
+                     const wire::ProbeCall& asked,
+                     const fetcher::Probe& probe) {
+  fetcher::Pin pin{.slot = asked.slot,
+                   .repo = asked.repo,
+                   .repo_types = {probe.type},
+                   .revision = probe.commit,
+                   .license = probe.license,
+                   .abi = asked.abi,
+                   .deterministic = {},
+                   .is_public = false,
+                   .variants = {},
+                   .digests = {}};
+  if (const fetcher::LoadedPin* present = snapshot.pins.find(asked.slot)) {
+    if (!pin.abi)
+      pin.abi = present->pin.abi;
+    pin.deterministic = present->pin.deterministic;
+    pin.is_public = present->pin.is_public;
+    pin.variants = present->pin.variants;
+  }
+  return pin;
+}
+
+Result<void> check_abi_name(const std::optional<std::string>& abi) {
+  if (!abi || find_launch_abi(*abi) != nullptr)
+    return {};
+  std::vector<std::string_view> known;
+  for (const LaunchAbi& candidate : launch_abis())
+    known.push_back(candidate.name);
+  const std::string_view near = nearest(*abi, known);
+  return Error{Code::invalid_argument,
+               str("abi ", quoted(*abi), ": this release has no launcher of that name",
+                   near.empty() ? std::string{} : str("; did you mean ", quoted(near), "?"))};
+}
+
+// At least one image must define the ABI; else the line says what the first one lacks.
+Result<void> check_images(const fetcher::Pin& pin, const std::vector<cache::StoredImage>& images) {
+  if (!pin.abi)
+    return {};
+  const LaunchAbi* abi = find_launch_abi(*pin.abi);
+  LYK_CHECK(abi != nullptr);
+  std::string first;
+  for (const cache::StoredImage& stored : images) {
+    const std::optional<std::string> mismatch = image::abi_mismatch(stored.image, *abi);
+    if (!mismatch)
+      return {};
+    if (first.empty())
+      first = str(stored.path.text(), " ", stored.image.arch.sm(), ": ", *mismatch);
+  }
+  return Error{Code::no_image, str("revision ", pin.revision.hex(), ": none of its ", images.size(),
+                                   " images defines abi ", quoted(*pin.abi),
+                                   first.empty() ? std::string{} : str("; ", first))};
+}
+
+FlightPlan plan_probe(Call& call,
+                      const std::shared_ptr<cache::Store>& store,
+                      const std::shared_ptr<const Snapshot>& snapshot,
+                      const wire::ProbeCall& asked,
+                      const std::shared_ptr<Found>& found) {
+  FlightPlan plan{.key = str("probe\n", call.connection.number),  // nobody joins it
+                  .slot = asked.slot.text(),
+                  .uid = call.connection.peer.uid,
+                  .work = nullptr};
+  plan.work = [&service = call.service, store, snapshot, asked, found](
+                  const fetcher::ProgressCallback& progress,
+                  const fetcher::CancelToken& cancel) -> FlightResult {
+    fetcher::Context context{
+        .settings = snapshot->settings, .progress = progress, .cancel = cancel, .pause = {}};
+    fetcher::ProbeRequest request{
+        .repo = asked.repo, .revision = asked.revision, .repo_types = asked.repo_types};
+    if (request.repo_types.empty())
+      request.repo_types = {RepoType::kernel, RepoType::model};
+    LYK_TRY_ASSIGN(found->probe, fetcher::probe(*store, request, context));
+    found->pin = new_pin(*snapshot, asked, *found->probe);
+    LYK_TRY(check_abi_name(found->pin->abi));
+    return run_fetch(service, *store, *found->pin, {.context = std::move(context), .archs = {}});
+  };
+  return plan;
+}
+
+}  // namespace
+
+Result<Answer> handle_probe(Call& call) {
+  LYK_TRY_ASSIGN(const wire::ProbeCall asked,
+                 wire::decode_parameters<wire::ProbeCall>(call.message));
+  LYK_TRY(check_abi_name(asked.abi));
+  const std::shared_ptr<const Snapshot> snapshot = call.service.snapshot();
+  LYK_TRY_ASSIGN(const std::shared_ptr<cache::Store> store, call.service.store());
+  const auto found = std::make_shared<Found>();
+  LYK_TRY_ASSIGN(const Flights::Ticket ticket,
+                 call.service.flights.join(plan_probe(call, store, snapshot, asked, found)));
+  Waiting waiting;
+  if (call.wants_progress())
+    waiting.on_progress = [&](const fetcher::Progress& progress) {
+      wire::ProbeReply reply;
+      reply.progress = to_wire(asked.slot.text(), progress);
+      tell(call, wire::encode_reply(reply, wire::Continues::yes));
+    };
+  if (wait_for_flight(ticket, call.connection, waiting) != WaitEnd::done) {
+    call.connection.is_broken = true;
+    return Error{Code::cancelled, "probe: the caller has gone"};
+  }
+  const std::shared_ptr<const FlightResult> result = ticket.result();
+  LYK_CHECK(result != nullptr);
+  if (!*result)
+    return annotate(result->error(), str("probe ", asked.repo.text()));
+  const fetcher::FetchReport& report = **result;
+  LYK_TRY_ASSIGN(const std::vector<cache::StoredFile> files, store->files(report.origin));
+  LYK_TRY_ASSIGN(const std::vector<cache::StoredImage> images, store->images(report.origin));
+  LYK_TRY(check_images(*found->pin, images));
+  for (const fetcher::FetchedFile& file : report.files)
+    found->pin->digests.emplace(file.path, file.blob.sha256);
+  wire::ProbeReply reply;
+  reply.pin = found->pin->format();
+  reply.commit = found->probe->commit.hex();
+  reply.repo_type = std::string{name(found->probe->type)};
+  if (!found->probe->license.empty())
+    reply.license = found->probe->license;
+  reply.files = to_wire(files, images);
+  reply.warnings = found->probe->warnings;
+  reply.warnings.insert(reply.warnings.end(), report.warnings.begin(), report.warnings.end());
+  return Answer{wire::encode_reply(reply)};
+}
+
+}  // namespace lyk::daemon

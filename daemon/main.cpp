@@ -1,0 +1,173 @@
+// libreyolo-kernelsd, in the order of what happens. Each step is one function; a failure of any is
+// one line on stderr and the exit code of its kind.
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <string_view>
+#include <vector>
+
+#include "daemon/activation.hpp"
+#include "daemon/log.hpp"
+#include "daemon/notify.hpp"
+#include "daemon/options.hpp"
+#include "daemon/process.hpp"
+#include "daemon/server.hpp"
+#include "daemon/service.hpp"
+#include "fetcher/init.hpp"
+#include "proto/text.hpp"
+
+namespace lyk::daemon {
+namespace {
+
+// How we were started decides what we are: a connection on descriptor 3 makes a private instance.
+wire::Mode mode_of(const Options& options, const std::optional<Activation>& activation) {
+  if (activation && !activation->is_listener)
+    return wire::Mode::private_instance;
+  return options.mode.value_or(wire::Mode::user);
+}
+
+// A private instance writes into its caller's stderr, so it says only what must be said.
+Log log_of(const Options& options, wire::Mode mode) {
+  const Level usual = mode == wire::Mode::private_instance ? Level::error : Level::info;
+  return Log(STDERR_FILENO, options.threshold.value_or(usual));
+}
+
+std::string_view name(wire::Mode mode) {
+  switch (mode) {
+    case wire::Mode::system:
+      return "system";
+    case wire::Mode::user:
+      return "user";
+    case wire::Mode::private_instance:
+      return "private";
+  }
+  LYK_CHECK(false);
+}
+
+// Connects the server to whoever is to be served.
+Result<void> begin(Server& server,
+                   std::optional<Activation> activation,
+                   wire::Mode mode,
+                   const Places& places) {
+  if (activation && !activation->is_listener)
+    return server.serve_one(std::move(activation->fd));
+  if (activation)
+    return server.accept_from(std::move(activation->fd));
+  if (places.socket.empty())
+    return Error{Code::invalid_argument,
+                 "no socket: XDG_RUNTIME_DIR is not set; name a path with --socket"};
+  const Admission admission =
+      mode == wire::Mode::system ? Admission::everyone : Admission::own_user;
+  LYK_TRY_ASSIGN(UniqueFd listener, listen_at(places.socket, admission));
+  return server.accept_from(std::move(listener));
+}
+
+void reload(Service& service, const Notifier& notifier) {
+  notifier.reloading();
+  if (auto reloaded = service.reload(); reloaded)
+    service.log().info(event::reload, {{"pins", service.snapshot()->pins.pins.size()}});
+  else
+    service.log().error(event::config_refused, {{"error", reloaded.error().message},
+                                                {"then", "everything stays as it was"}});
+  notifier.ready();
+}
+
+// Sleeps until there is a reason to stop.
+void wait_for_the_end(Service& service,
+                      const Server& server,
+                      int signals,
+                      const Notifier& notifier) {
+  const Keyboard keyboard = service.household().mode == wire::Mode::private_instance
+                                ? Keyboard::is_our_callers
+                                : Keyboard::stops_us;
+  std::array<::pollfd, 2> fds{::pollfd{signals, POLLIN, 0}, ::pollfd{server.ended_fd(), POLLIN, 0}};
+  while (true) {
+    if (::poll(fds.data(), fds.size(), -1) <= 0)
+      continue;
+    if (fds[1].revents != 0)
+      return;
+    const Wish wish = read_wish(signals, keyboard);
+    if (wish == Wish::stop)
+      return;
+    if (wish == Wish::reload)
+      reload(service, notifier);
+  }
+}
+
+Result<void> serve(const Options& options) {
+  const fetcher::Environment environment = fetcher::process_environment();
+  LYK_TRY_ASSIGN(std::optional<Activation> activation, take_activation(environment, ::getpid()));
+  const wire::Mode mode = mode_of(options, activation);
+  const Log log = log_of(options, mode);
+  log.info(event::start, {{"version", LYK_VERSION}, {"mode", name(mode)}, {"uid", ::geteuid()}});
+
+  // Signals first: every later thread has them blocked.
+  LYK_TRY_ASSIGN(const UniqueFd signals, take_signals());
+  keep_memory_small();
+  LYK_TRY(fetcher::init_libraries());
+
+  // What the one who runs us decided.
+  LYK_TRY_ASSIGN(const Places places, places_of(mode, environment, options.overrides));
+  LYK_TRY_ASSIGN(std::shared_ptr<Service> service,
+                 Service::open({.household = {.mode = mode, .own_uid = ::geteuid()},
+                                .places = places,
+                                .environment = environment,
+                                .log = log}));
+
+  // From here on we are there for others.
+  ServerLimits limits;
+  limits.connections_max = make_room_for_connections(limits.connections_max);
+  LYK_TRY_ASSIGN(Server server, Server::open(service, limits));
+  LYK_TRY(begin(server, std::move(activation), mode, places));
+  const Notifier notifier(environment);
+  notifier.ready();
+  log.info(event::ready, {{"pins", service->snapshot()->pins.pins.size()},
+                          {"connections_max", limits.connections_max}});
+  wait_for_the_end(*service, server, signals.get(), notifier);
+
+  // And the way out: running requests first, then whatever holds them up.
+  notifier.stopping();
+  log.info(event::stopping, {});
+  if (!server.stop()) {
+    log.warning(event::stop,
+                {{"then", "a request does not end; the store survives being left like this"}});
+    ::_exit(0);
+  }
+  log.info(event::stop, {{"uptime_s", service->uptime_s()}});
+  return {};
+}
+
+int fail(const Error& error) {
+  Log(STDERR_FILENO, Level::info)
+      .error(event::stop, {{"code", info(error.code).name}, {"error", error.message}});
+  return info(error.code).exit_code;
+}
+
+int run(const std::vector<std::string_view>& arguments) {
+  const Result<Options> options = parse_options(arguments);
+  if (!options)
+    return fail(options.error());
+  if (options->action != Action::serve) {
+    const std::string text{options->action == Action::help
+                               ? help_text
+                               : std::string_view{"libreyolo-kernelsd " LYK_VERSION "\n"}};
+    (void)std::fputs(text.c_str(), stdout);  // fflush tells
+    return std::fflush(stdout) == 0 ? 0 : info(Code::io).exit_code;
+  }
+  const Result<void> served = serve(*options);
+  return served ? 0 : fail(served.error());
+}
+
+}  // namespace
+}  // namespace lyk::daemon
+
+int main(int argc, char** argv) {
+  try {
+    return lyk::daemon::run({argv + 1, argv + argc});
+  } catch (const std::exception& failure) {
+    return lyk::daemon::fail({lyk::Code::internal, failure.what()});
+  }
+}

@@ -1,0 +1,30 @@
+// What the daemon sets for its process as a whole: signals, descriptors, the allocator.
+// Thread rule: by main, before any other thread is started.
+#pragma once
+
+#include <cstddef>
+
+#include "proto/result.hpp"
+#include "proto/unique.hpp"
+
+namespace lyk::daemon {
+
+// SIGTERM, SIGINT and SIGHUP are blocked in every thread and come as a descriptor; SIGPIPE is
+// ignored.
+Result<UniqueFd> take_signals();
+
+enum class Wish { stop, reload, none };
+enum class Keyboard { stops_us, is_our_callers };
+
+// One signal from the descriptor. A private instance shares the terminal of its caller, and what is
+// typed there (SIGINT) or its end (SIGHUP) is not for us: our caller's leaving is what ends us.
+Wish read_wish(int signals, Keyboard keyboard);
+
+// Raises RLIMIT_NOFILE to fit this many connections besides what the daemon needs for itself.
+// Returns how many fit: fewer where the hard limit is lower and may not be raised.
+std::size_t make_room_for_connections(std::size_t connections);
+
+// Thousands of threads that mostly sleep must not have an arena of the allocator each.
+void keep_memory_small();
+
+}  // namespace lyk::daemon

@@ -1,0 +1,144 @@
+#include "daemon/stored_image.hpp"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include <array>
+#include <span>
+#include <utility>
+
+#include "daemon/sealed.hpp"
+#include "daemon/service.hpp"
+#include "fetcher/prove.hpp"
+#include "fetcher/wanted.hpp"
+#include "proto/launch_abi.hpp"
+#include "proto/text.hpp"
+
+namespace lyk::daemon {
+namespace {
+
+Result<const LaunchAbi*> abi_of(const fetcher::Pin& pin) {
+  if (!pin.abi)
+    return Error{Code::no_image,
+                 str("slot ", quoted(pin.slot.text()),
+                     ": its pin names no abi, so it is for files only and nothing of it ",
+                     "is handed out as an image")};
+  const LaunchAbi* abi = find_launch_abi(*pin.abi);
+  if (abi == nullptr)
+    return Error{Code::no_image, str("slot ", quoted(pin.slot.text()),
+                                     ": this release knows no abi ", quoted(*pin.abi))};
+  return abi;
+}
+
+bool is_here(const cache::Store& store, const fetcher::Pin& pin, const fetcher::ListedFile& file) {
+  for (const RepoType type : pin.repo_types) {
+    const auto blob = store.find({origin_of(pin, type), file.path}, &file.proof);
+    if (blob && *blob)
+      return true;
+  }
+  return false;
+}
+
+// Whether a fetch for this device would find everything here. A proof that cannot be read here is
+// none.
+Result<bool> is_complete(const cache::Store& store, const fetcher::Pin& pin, const Device& device) {
+  const auto listing = fetcher::prove_offline(store, pin);
+  if (!listing)
+    return false;
+  const std::array<Arch, 1> archs{device.arch};
+  LYK_TRY_ASSIGN(const std::vector<fetcher::ListedFile> wanted,
+                 fetcher::choose_wanted(*listing, pin, archs));
+  for (const fetcher::ListedFile& file : wanted)
+    if (!is_here(store, pin, file))
+      return false;
+  return true;
+}
+
+std::vector<image::Candidate> candidates_of(const std::vector<cache::StoredImage>& images) {
+  std::vector<image::Candidate> candidates;
+  candidates.reserve(images.size());
+  for (const cache::StoredImage& stored : images)
+    candidates.push_back({.image = &stored.image,
+                          .file = stored.path.text(),
+                          .file_bytes = stored.file.bytes,
+                          .build = image::build_cuda_version(stored.path.text())});
+  return candidates;
+}
+
+Result<std::vector<std::byte>> read_piece(int fd, const image::Location& location) {
+  std::vector<std::byte> bytes(location.stored_bytes);
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t count = ::pread(fd, bytes.data() + done, bytes.size() - done,
+                                  static_cast<off_t>(location.offset + done));
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      return os_error(errno, "read a stored file");
+    if (count == 0)
+      return Error{Code::size_mismatch, "the stored file ends within the image"};
+    done += static_cast<std::size_t>(count);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Result<StoredChoice> choose_stored(const cache::Store& store,
+                                   const fetcher::Pin& pin,
+                                   const Device& device) {
+  LYK_TRY_ASSIGN(const LaunchAbi* abi, abi_of(pin));
+  StoredChoice stored;
+  LYK_TRY_ASSIGN(stored.is_complete, is_complete(store, pin, device));
+  for (const RepoType type : pin.repo_types) {
+    const cache::Origin origin = origin_of(pin, type);
+    LYK_TRY_ASSIGN(stored.images, store.images(origin));
+    if (stored.images.empty())
+      continue;
+    LYK_TRY_ASSIGN(stored.revision, store.revision(origin));
+    break;
+  }
+  stored.choice = image::choose(candidates_of(stored.images), device, abi);
+  return stored;
+}
+
+std::vector<wire::RefusedImage> refusals(const StoredChoice& stored) {
+  std::vector<wire::RefusedImage> refused;
+  refused.reserve(stored.choice.refused.size());
+  for (const image::Refusal& refusal : stored.choice.refused) {
+    const cache::StoredImage& candidate = stored.images[refusal.candidate];
+    refused.push_back({.image = str(candidate.path.text(), " ", candidate.image.arch.sm(), " ",
+                                    image::name(candidate.image.kind)),
+                       .reason = refusal.reason});
+  }
+  return refused;
+}
+
+std::string explain(const StoredChoice& stored) {
+  return image::explain(stored.choice, candidates_of(stored.images));
+}
+
+Result<std::shared_ptr<const SealedImage>> seal_stored(const cache::Store& store,
+                                                       const cache::StoredImage& stored) {
+  image::Image image = stored.image;
+  if (image.location.stored_bytes > stored.file.bytes || image.bytes > limits::image_bytes_max)
+    return Error{Code::size_mismatch,
+                 str("image ", image.sha256.hex(), ": larger than its file, or than may be")};
+  LYK_TRY_ASSIGN(const UniqueFd blob, store.open_blob(stored.file.sha256));
+  LYK_TRY_ASSIGN(const std::vector<std::byte> piece, read_piece(blob.get(), image.location));
+  image.location.offset = 0;  // of the piece
+  LYK_TRY_ASSIGN(const std::vector<std::byte> bytes, image::extract(piece, image));
+  const ClosingNul closing = image.kind == image::Kind::ptx ? ClosingNul::yes : ClosingNul::no;
+  LYK_TRY_ASSIGN(
+      UniqueFd fd,
+      seal_memory(str("libreyolo-kernels:", image.sha256.hex().substr(0, 12)), bytes, closing));
+  // What counts is what stands in the memfd, now that nobody can change it.
+  LYK_TRY_ASSIGN(const Digest actual, hash_sealed(fd.get(), image.bytes));
+  if (actual != image.sha256)
+    return Error{Code::digest_mismatch,
+                 str("image ", image.sha256.hex(), ": the sealed memory holds ", actual.hex())};
+  return std::make_shared<const SealedImage>(
+      SealedImage{.sha256 = actual, .bytes = image.bytes, .fd = std::move(fd)});
+}
+
+}  // namespace lyk::daemon
