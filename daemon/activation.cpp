@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -113,23 +114,47 @@ Result<std::optional<Activation>> take_activation(const fetcher::Environment& en
   return std::optional<Activation>{std::move(activation)};
 }
 
-Result<UniqueFd> listen_at(const std::filesystem::path& path, Admission admission) {
+SocketFile::SocketFile(std::filesystem::path path) : path_(std::move(path)) {
+  struct ::stat made {};
+  if (::lstat(path_.c_str(), &made) == 0) {
+    device_ = made.st_dev;
+    inode_ = made.st_ino;
+  }
+}
+
+SocketFile::SocketFile(SocketFile&& other) noexcept
+    : path_(std::exchange(other.path_, {})), device_(other.device_), inode_(other.inode_) {}
+
+SocketFile::~SocketFile() {
+  struct ::stat found {};
+  if (!path_.empty() && ::lstat(path_.c_str(), &found) == 0 && found.st_dev == device_ &&
+      found.st_ino == inode_)
+    (void)::unlink(path_.c_str());  // one that stays is stale, and the next daemon knows that
+}
+
+Result<Listener> listen_at(const std::filesystem::path& path, Admission admission) {
+  const std::filesystem::path absolute = std::filesystem::absolute(path);
   const std::string text = path.string();
   LYK_TRY_ASSIGN(const ::sockaddr_un address, address_of(text));
   std::error_code failure;
-  std::filesystem::create_directories(path.parent_path(), failure);
-  if (failure && !path.parent_path().empty())
-    return os_error(failure.value(), str("create ", quoted(path.parent_path().string())));
+  std::filesystem::create_directories(absolute.parent_path(), failure);
+  if (failure)
+    return os_error(failure.value(), str("create ", quoted(absolute.parent_path().string())));
+  // One daemon at a time looks whether somebody answers, and takes the place if not.
+  const UniqueFd folder{::open(absolute.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (!folder || ::flock(folder.get(), LOCK_EX) != 0)
+    return os_error(errno, str("lock the folder of ", quoted(text)));
   LYK_TRY(clear_the_way(text, address));
   LYK_TRY_ASSIGN(UniqueFd fd, stream_socket());
-  // The mode is set before anybody can connect: bind makes the file, listen opens it for business.
   if (::bind(fd.get(), generic(address), sizeof address) != 0)
     return os_error(errno, str("bind ", quoted(text)));
+  SocketFile file(absolute);
+  // The mode is set before anybody can connect: bind makes the file, listen opens it for business.
   if (::chmod(text.c_str(), admission == Admission::everyone ? 0666 : 0600) != 0)
     return os_error(errno, str("set the mode of ", quoted(text)));
   if (::listen(fd.get(), SOMAXCONN) != 0)
     return os_error(errno, str("listen at ", quoted(text)));
-  return fd;
+  return Listener{std::move(fd), std::move(file)};
 }
 
 }  // namespace lyk::daemon

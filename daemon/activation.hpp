@@ -36,9 +36,31 @@ Result<std::optional<Activation>> take_activation(const fetcher::Environment& en
 // Which processes may connect at all.
 enum class Admission { own_user, everyone };
 
+// The file of a socket that we made. Removed at the end, if it is still ours: a later daemon may
+// have put its own in its place.
+class SocketFile {
+public:
+  explicit SocketFile(std::filesystem::path path);
+  SocketFile(SocketFile&& other) noexcept;
+  SocketFile& operator=(SocketFile&&) = delete;
+  SocketFile(const SocketFile&) = delete;
+  SocketFile& operator=(const SocketFile&) = delete;
+  ~SocketFile();
+
+private:
+  std::filesystem::path path_;  // empty: moved from
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+};
+
+struct Listener {
+  UniqueFd fd;
+  SocketFile file;
+};
+
 // Creates the folder of `path` if it is missing, takes the place of a socket that nobody listens on
 // any more, and listens. busy: another daemon answers there. invalid_argument: the path is too long
-// for a socket address (107 bytes).
-Result<UniqueFd> listen_at(const std::filesystem::path& path, Admission admission);
+// for a socket address (107 bytes), or something else is there.
+Result<Listener> listen_at(const std::filesystem::path& path, Admission admission);
 
 }  // namespace lyk::daemon

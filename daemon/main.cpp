@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdio>
 #include <exception>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -47,22 +48,25 @@ std::string_view name(wire::Mode mode) {
   LYK_CHECK(false);
 }
 
-// Connects the server to whoever is to be served.
-Result<void> begin(Server& server,
-                   std::optional<Activation> activation,
-                   wire::Mode mode,
-                   const Places& places) {
-  if (activation && !activation->is_listener)
-    return server.serve_one(std::move(activation->fd));
-  if (activation)
-    return server.accept_from(std::move(activation->fd));
+// Connects the server to whoever is to be served. The file of the socket, if we made one, is ours
+// to remove.
+Result<std::optional<SocketFile>> begin(Server& server,
+                                        std::optional<Activation> activation,
+                                        wire::Mode mode,
+                                        const Places& places) {
+  if (activation) {
+    LYK_TRY(activation->is_listener ? server.accept_from(std::move(activation->fd))
+                                    : server.serve_one(std::move(activation->fd)));
+    return std::optional<SocketFile>{};
+  }
   if (places.socket.empty())
     return Error{Code::invalid_argument,
                  "no socket: XDG_RUNTIME_DIR is not set; name a path with --socket"};
   const Admission admission =
       mode == wire::Mode::system ? Admission::everyone : Admission::own_user;
-  LYK_TRY_ASSIGN(UniqueFd listener, listen_at(places.socket, admission));
-  return server.accept_from(std::move(listener));
+  LYK_TRY_ASSIGN(Listener listener, listen_at(places.socket, admission));
+  LYK_TRY(server.accept_from(std::move(listener.fd)));
+  return std::optional<SocketFile>{std::move(listener.file)};
 }
 
 void reload(Service& service, const Notifier& notifier) {
@@ -121,7 +125,8 @@ Result<void> serve(const Options& options) {
   ServerLimits limits;
   limits.connections_max = make_room_for_connections(limits.connections_max);
   LYK_TRY_ASSIGN(Server server, Server::open(service, limits));
-  LYK_TRY(begin(server, std::move(activation), mode, places));
+  LYK_TRY_ASSIGN(std::optional<SocketFile> socket_file,
+                 begin(server, std::move(activation), mode, places));
   const Notifier notifier(environment);
   notifier.ready();
   log.info(event::ready, {{"pins", service->snapshot()->pins.pins.size()},
@@ -131,6 +136,7 @@ Result<void> serve(const Options& options) {
   // And the way out: running requests first, then whatever holds them up.
   notifier.stopping();
   log.info(event::stopping, {});
+  socket_file.reset();
   if (!server.stop()) {
     log.warning(event::stop,
                 {{"then", "a request does not end; the store survives being left like this"}});
