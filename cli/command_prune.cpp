@@ -24,7 +24,10 @@ constexpr std::array<Example, 2> examples{{
 Result<Report> run_prune(const Invocation& invocation) {
   wire::PruneCall call;
   if (const auto size = invocation.arguments.value("max-bytes")) {
-    LYK_TRY_ASSIGN(call.max_bytes, parse_bytes(*size));
+    auto bytes = parse_bytes(*size);
+    if (!bytes)
+      return annotate(std::move(bytes).error(), "option --max-bytes");
+    call.max_bytes = *bytes;
   }
   LYK_TRY_ASSIGN(client::Connection connection, connect(invocation));
   LYK_TRY_ASSIGN(const wire::PruneReply reply, connection.call<wire::PruneReply>(call));

@@ -4,13 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "cli/interrupt.hpp"
+#include "cli/process.hpp"
 #include "cli/run.hpp"
 
 int main(int argc, char** argv) {
   // The last net, for what no Result carries: memory that ran out, a fault in a library.
   try {
-    lyk::cli::handle_signals();
+    lyk::cli::prepare_process();
     const auto environment = lyk::client::Environment::of_process();
     const auto terminal = lyk::cli::look_at_terminal(lyk::cli::read_preferences(environment));
     const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);

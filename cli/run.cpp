@@ -70,11 +70,20 @@ Error unknown_command(std::string_view word) {
   std::vector<std::string_view> names;
   for (const Command* command : commands())
     names.push_back(command->name);
+  if (word.starts_with('-'))
+    return {Code::invalid_argument, str("expected a command before option ", quoted(word))};
   const auto meant = nearest(word, names);
-  const std::string_view what = word.starts_with('-') ? "unknown option " : "unknown command ";
-  if (word.starts_with('-') || meant.empty())
-    return {Code::invalid_argument, str(what, quoted(word))};
-  return {Code::invalid_argument, str(what, quoted(word), ": did you mean ", meant, '?')};
+  if (meant.empty())
+    return {Code::invalid_argument, str("unknown command ", quoted(word))};
+  return {Code::invalid_argument,
+          str("unknown command ", quoted(word), ": did you mean ", meant, '?')};
+}
+
+// What the advice is about; empty for a command whose argument is no slot.
+std::string_view slot_of(const Command& command, const Arguments& arguments) {
+  const bool takes_slot = command.positionals.usage.find("SLOT") != std::string_view::npos;
+  return takes_slot && !arguments.positionals().empty() ? arguments.positionals().front()
+                                                        : std::string_view{};
 }
 
 struct Told {
@@ -98,8 +107,7 @@ int run_command(const Command& command, const client::Environment& environment, 
                                    .environment = environment,
                                    .preferences = preferences,
                                    .terminal = told.terminal});
-  const auto slot =
-      arguments->positionals().empty() ? std::string_view{} : arguments->positionals().front();
+  const std::string_view slot = slot_of(command, *arguments);
   if (!report)
     return fail(told.terminal, words, report.error(), advice(report.error(), slot));
   if (!arguments->has("quiet"))
@@ -141,7 +149,10 @@ std::string advice(const Error& error, std::string_view slot) {
   // Messages of the service often say themselves what to run.
   if (error.message.find(program_name) != std::string::npos)
     return {};
-  const std::string_view name = slot.empty() ? "SLOT" : slot;
+  const auto for_slot = [&](std::string_view command, std::string_view what) {
+    return slot.empty() ? std::string{}
+                        : str("; `", program_name, ' ', command, ' ', printable(slot), "` ", what);
+  };
   const auto run_this = [](std::string_view words, std::string_view what) {
     return str("; `", program_name, ' ', words, "` ", what);
   };
@@ -149,9 +160,9 @@ std::string advice(const Error& error, std::string_view slot) {
     case Code::not_pinned:
       return run_this("pins", "lists the slots that are pinned");
     case Code::not_cached:
-      return run_this(str("fetch ", printable(name)), "fetches it");
+      return for_slot("fetch", "fetches it");
     case Code::no_image:
-      return run_this(str("info ", printable(name)), "lists the images that there are");
+      return for_slot("info", "lists the images that there are");
     case Code::no_space:
       return run_this("prune", "makes room in the store");
     case Code::corrupt_store:

@@ -22,7 +22,7 @@ int run(std::span<const std::string> words,
         const Terminal& terminal);
 
 // What to do about an error, as the end of its line: "; `libreyolo-kernels pins` lists ...". Empty
-// where the message says it itself or nothing is known. `slot` may be empty.
+// where the message says it itself or nothing is known. `slot`: what was asked for, or empty.
 std::string advice(const Error& error, std::string_view slot);
 
 // The document that --json prints for a failure. `refused` is there where images were refused.

@@ -27,10 +27,13 @@ Result<std::optional<SlotName>> parse_optional_slot(const Arguments& arguments) 
 }
 
 Result<Arch> parse_capability(std::string_view text) {
-  LYK_TRY_ASSIGN(const Arch arch, Arch::parse(text));
+  const auto parsed = Arch::parse(text);
+  if (!parsed)
+    return annotate(parsed.error(), "option --arch");
+  const Arch& arch = *parsed;
   if (arch.variant != ArchVariant::none)
     return Error{Code::invalid_argument,
-                 str("architecture ", quoted(text), " is of an image, not of a GPU: expected ",
+                 str("option --arch: ", quoted(text), " is what an image is built for; a GPU is ",
                      arch.capability())};
   return arch;
 }
@@ -46,7 +49,10 @@ Result<std::optional<Device>> parse_device(const Arguments& arguments) {
   LYK_TRY_ASSIGN(const Arch arch, parse_capability(*arch_text));
   Device device{.arch = arch, .tegra = is_tegra_arch(arch), .driver = std::nullopt};
   if (driver_text) {
-    LYK_TRY_ASSIGN(device.driver, CudaVersion::parse(*driver_text));
+    auto driver = CudaVersion::parse(*driver_text);
+    if (!driver)
+      return annotate(std::move(driver).error(), "option --driver");
+    device.driver = *driver;
   }
   return std::optional{device};
 }

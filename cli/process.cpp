@@ -1,5 +1,6 @@
-#include "cli/interrupt.hpp"
+#include "cli/process.hpp"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -17,8 +18,6 @@ void end_program(int signal_number) noexcept {
   ::_exit(128 + signal_number);
 }
 
-}  // namespace
-
 void handle_signals() {
   struct sigaction ending {};
   ending.sa_handler = end_program;
@@ -30,6 +29,23 @@ void handle_signals() {
   (void)::sigaction(SIGINT, &ending, nullptr);
   (void)::sigaction(SIGTERM, &ending, nullptr);
   (void)::sigaction(SIGPIPE, &ignoring, nullptr);
+}
+
+void occupy_standard_streams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) >= 0)
+      continue;
+    // The lowest free number is `fd`, since those below it are taken. Without /dev/null nothing can
+    // be done, and the number stays free.
+    (void)!::open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+  }
+}
+
+}  // namespace
+
+void prepare_process() {
+  occupy_standard_streams();
+  handle_signals();
 }
 
 }  // namespace lyk::cli

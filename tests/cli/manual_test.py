@@ -1,0 +1,62 @@
+"""The manual page renders without a warning and speaks of every command, option and exit code of the program."""
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+OPTIONS = argparse.ArgumentParser()
+OPTIONS.add_argument("--program", required=True)
+OPTIONS.add_argument("--source", required=True, type=Path)
+SETTINGS = OPTIONS.parse_args()
+SKIPPED = 77  # ctest's SKIP_RETURN_CODE
+
+
+def render(page: Path) -> subprocess.CompletedProcess:
+    return subprocess.run(["man", "--warnings", "-l", str(page)], capture_output=True, check=False, text=True,
+                          env={"MANWIDTH": "120", "LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin", "MANROFFOPT": "-c"})
+
+
+def help_of(*words: str) -> str:
+    return subprocess.run([SETTINGS.program, *words, "--help"], capture_output=True, check=True, text=True).stdout
+
+
+class ManualPage(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.rendered = render(SETTINGS.source / "packaging/man/libreyolo-kernels.1")
+        cls.text = re.sub(r".\x08|\x1b\[[0-9;]*m", "", cls.rendered.stdout).replace("\u2010", "-")
+        section = re.search(r"^commands:\n((?:  .*\n)+)", help_of(), re.MULTILINE)
+        cls.commands = re.findall(r"^  ([a-z-]+)  ", section.group(1), re.MULTILINE)
+
+    def test_renders_without_warnings(self):
+        self.assertEqual((self.rendered.returncode, self.rendered.stderr), (0, ""))
+        self.assertGreater(len(self.text), 2000)
+
+    def test_describes_every_command_and_no_other(self):
+        section = self.text.split("\nCOMMANDS\n")[1].split("\nOPTIONS\n")[0]
+        described = re.findall(r"^ {7}([a-z-]+)\b", section, re.MULTILINE)
+        self.assertEqual(described, self.commands)
+
+    def test_names_every_option(self):
+        for command in self.commands:
+            for option in re.findall(r"--[a-z-]+", help_of(command).split("examples")[0]):
+                self.assertIn(option, self.text, command)
+
+    def test_names_every_exit_code(self):
+        table = (SETTINGS.source / "proto/error.hpp").read_text()
+        codes = set(re.findall(r'Code::\w+, "\w+",\s*"\w+", -\d+, (\d+)', table))
+        self.assertEqual(len(codes), 8)
+        section = self.text.split("\nEXIT STATUS\n")[1].split("\nENVIRONMENT\n")[0]
+        for code in codes | {"0", "130", "141", "143"}:
+            self.assertRegex(section, rf"(?m)^ {{7}}(\d+, )?{code}\b")
+
+
+if __name__ == "__main__":
+    if shutil.which("man") is None:
+        print("skipped: man is not installed")
+        sys.exit(SKIPPED)
+    unittest.main(argv=[sys.argv[0]])

@@ -1,0 +1,166 @@
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/cli/cli_run.hpp"
+#include "tests/cli/samples.hpp"
+
+namespace lyk::cli {
+namespace {
+
+using lyk::test::read_text;
+using test::CannedService;
+using test::expect_golden;
+using test::Ran;
+using test::run_cli;
+
+constexpr const char* repo = "kernels-community/deformable-detr";
+
+// A service that proves every revision, and remembers what it was asked.
+class Probing {
+public:
+  Probing()
+      : service_([this](const wire::ParsedCall& call) {
+          asked_ = *wire::decode_parameters<wire::ProbeCall>(call);
+          return std::vector{wire::encode_reply(test::probed())};
+        }) {}
+
+  Ran pin(std::vector<std::string> more, std::vector<std::string> variables = {}) {
+    std::vector<std::string> words{"pin", "ms_deform_attn", "--repo", repo, "--revision", "v1"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_cli(words, service_.environment(std::move(variables)));
+  }
+  std::string path(const char* name) const { return service_.path(name); }
+  const std::optional<wire::ProbeCall>& asked() const { return asked_; }
+
+private:
+  std::optional<wire::ProbeCall> asked_;
+  CannedService service_;
+};
+
+std::string without(std::string text, const std::string& part) {
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part))
+    text.replace(at, part.size(), "PINS");
+  return text;
+}
+
+TEST(PinCommand, WritesThePinBelowTheUsersConfiguration) {
+  Probing probing;
+  const std::string home = probing.path("home");
+  const Ran ran = probing.pin({}, {"HOME=" + home});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(read_text(home + "/.config/libreyolo-kernels/pins.d/ms_deform_attn.toml"),
+            *test::probed().pin);
+  expect_golden("cli/pin.txt", without(ran.out + "-- stderr --\n" + ran.err, home));
+  const Ran json = probing.pin({"--json"}, {"HOME=" + home});
+  expect_golden("cli/pin.json", without(json.out, home));
+}
+
+TEST(PinCommand, SaysThatNoParityRan) {
+  Probing probing;
+  EXPECT_NE(probing.pin({"--output", probing.path("a")}).out.find("parity:   not run"),
+            std::string::npos);
+  EXPECT_NE(probing.pin({"--output", "-"}).err.find("parity not run"), std::string::npos);
+  EXPECT_NE(
+      probing.pin({"--output", probing.path("a"), "--json"}).out.find("\"parity\": \"not_run\""),
+      std::string::npos);
+}
+
+TEST(PinCommand, OnStdoutThereIsNothingButThePin) {
+  Probing probing;
+  const Ran ran = probing.pin({"--output", "-", "--quiet"});
+  EXPECT_EQ(ran.out, *test::probed().pin);
+  EXPECT_EQ(ran.err, "");
+}
+
+TEST(PinCommand, AsksForTypesAndAbi) {
+  Probing probing;
+  EXPECT_EQ(probing.pin({"--output", "-", "--type", "model,kernel", "--abi", "x"}).exit_code, 0);
+  ASSERT_TRUE(probing.asked());
+  EXPECT_EQ(probing.asked()->revision, "v1");
+  EXPECT_EQ(probing.asked()->repo_types,
+            (std::vector<RepoType>{RepoType::model, RepoType::kernel}));
+  EXPECT_EQ(probing.asked()->abi, "x");
+}
+
+TEST(PinCommand, RaisingAPinKeepsItsAbiAndNamesTheCommitBefore) {
+  Probing probing;
+  std::ofstream{probing.path("a")} << "slot = \"ms_deform_attn\"\nrepo = \"" << repo
+                                   << "\"\nrevision = \"0000\"\nabi = \"ms_deform_im2col\"\n"
+                                   << "public = true\n";
+  const Ran ran = probing.pin({"--output", probing.path("a")});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(probing.asked()->abi, "ms_deform_im2col");
+  EXPECT_NE(ran.out.find("before:   0000\n"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.err.find("warning: the pin before had `public`, the new one has not"),
+            std::string::npos)
+      << ran.err;
+  EXPECT_EQ(read_text(probing.path("a")), *test::probed().pin);
+}
+
+TEST(PinCommand, APinOfAnotherRepoIsNotReplacedWithoutForce) {
+  Probing probing;
+  for (const std::string text : {"repo = \"other/repo\"\n", "hello\n"}) {
+    std::ofstream{probing.path("a")} << text;
+    const Ran ran = probing.pin({"--output", probing.path("a")});
+    EXPECT_EQ(ran.exit_code, 8);
+    EXPECT_NE(ran.err.find("--force"), std::string::npos) << ran.err;
+    EXPECT_EQ(read_text(probing.path("a")), text);
+    EXPECT_FALSE(probing.asked());
+  }
+  EXPECT_EQ(probing.pin({"--output", probing.path("a"), "--force"}).exit_code, 0);
+  EXPECT_EQ(read_text(probing.path("a")), *test::probed().pin);
+}
+
+TEST(PinCommand, AFailedProbeWritesNothing) {
+  const CannedService service{[](const wire::ParsedCall&) {
+    return std::vector{wire::encode_error({Code::not_found, "no revision 'v9'"})};
+  }};
+  const std::string path = service.path("a");
+  std::ofstream{path} << "repo = \"" << repo << "\"\n";
+  const Ran ran = run_cli({"pin", "nms", "--repo", repo, "--revision", "v9", "--output", path},
+                          service.environment());
+  EXPECT_EQ(ran.exit_code, 3);
+  EXPECT_EQ(ran.err, "libreyolo-kernels: no revision 'v9'\n");
+  EXPECT_EQ(read_text(path), "repo = \"" + std::string{repo} + "\"\n");
+}
+
+struct Refused {
+  std::vector<std::string> words;
+  int exit_code = 2;
+  std::string message;
+};
+
+TEST(PinCommand, WrongWordsAreRefusedBeforeAnybodyIsAsked) {
+  const std::vector<Refused> table{
+      {{"pin", "nms", "--revision", "v1"}, 2, "pin: option --repo is required"},
+      {{"pin", "nms", "--repo", "a/b"}, 2, "pin: option --revision is required"},
+      {{"pin", "nms", "--repo", "a/b", "--revision", "v1"},
+       2,
+       "pin: HOME is not set: name the file with --output FILE"},
+      {{"pin", "nms", "--repo", "a/b", "--revision", "v1", "--system", "--output", "x"},
+       2,
+       "pin: options --output and --system exclude each other"},
+  };
+  for (const Refused& row : table) {
+    const Ran ran = run_cli(row.words, {"LIBREYOLO_KERNELS_EXEC=0"});
+    EXPECT_EQ(ran.exit_code, row.exit_code);
+    EXPECT_EQ(ran.err, "libreyolo-kernels: " + row.message + "\n");
+  }
+  for (const char* wrong : {"../b", "a/..", "a", "a/b/c", "a/b.git"}) {
+    const Ran ran = run_cli({"pin", "nms", "--repo", wrong, "--revision", "v1", "--output", "-"});
+    EXPECT_EQ(ran.exit_code, 2) << wrong;
+    EXPECT_NE(ran.err.find(std::string{"'"} + wrong + "'"), std::string::npos) << ran.err;
+  }
+}
+
+TEST(PinCommand, OfflineSaysWhy) {
+  Probing probing;
+  const Ran ran = probing.pin({"--output", "-"}, {"HF_HUB_OFFLINE=1"});
+  EXPECT_EQ(ran.exit_code, 5);
+  EXPECT_NE(ran.err.find("HF_HUB_OFFLINE=1 forbids"), std::string::npos) << ran.err;
+  EXPECT_FALSE(probing.asked());
+}
+
+}  // namespace
+}  // namespace lyk::cli
