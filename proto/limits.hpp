@@ -12,8 +12,9 @@ inline constexpr std::size_t kib = 1024;
 inline constexpr std::size_t mib = 1024 * kib;
 inline constexpr std::size_t gib = 1024 * mib;
 
-// ---- socket ---------------------------------------------------------------------------------------
-// A request is a few hundred bytes; the largest is an inline pin with digests of some hundred files.
+// ---- socket
+// --------------------------------------------------------------------------------------- A request
+// is a few hundred bytes; the largest is an inline pin with digests of some hundred files.
 inline constexpr std::size_t request_bytes_max = 1 * mib;
 // A List of a full store: about 300 bytes an image, tens of thousands of images.
 inline constexpr std::size_t reply_bytes_max = 16 * mib;
@@ -23,11 +24,11 @@ inline constexpr std::size_t read_bytes = 16 * kib;
 inline constexpr std::size_t fds_per_message_max = 1;
 // JSON nesting: ours is 5 deep. Bounds the parser's recursion.
 inline constexpr int json_depth_max = 32;
-// A call names some slots and architectures. A parsed value costs up to 100 bytes for 2 of text, so a
-// full message of empty arrays would otherwise hold 50 times its size, on every connection.
+// A call names some slots and architectures. A parsed value costs up to 100 bytes for 2 of text, so
+// a full message of empty arrays would otherwise hold 50 times its size, on every connection.
 inline constexpr std::size_t json_values_per_call_max = 4096;
-// One thread each (64 KiB of stack touched at most): a GPU server runs hundreds of processes, and one
-// user's runaway loop must leave room for the others.
+// One thread each (64 KiB of stack touched at most): a GPU server runs hundreds of processes, and
+// one user's runaway loop must leave room for the others.
 inline constexpr std::size_t connections_max = 4096;
 inline constexpr std::size_t connections_per_uid_max = 2048;
 inline constexpr std::size_t fetches_per_uid_max = 16;
@@ -39,20 +40,22 @@ inline constexpr std::chrono::seconds write_deadline{10};
 inline constexpr std::chrono::seconds stop_deadline{10};
 // Connecting to a local socket either works at once or the backlog is full.
 inline constexpr std::chrono::seconds connect_deadline{5};
-// What a client waits for the answer to a question that takes no work; a stuck service is a timeout.
+// What a client waits for the answer to a question that takes no work; a stuck service is a
+// timeout.
 inline constexpr std::chrono::seconds reply_deadline{30};
-// And for the next message about work: hashing a full store or fetching without news, as long as the
-// longest transfer may take.
+// And for the next message about work: hashing a full store or fetching without news, as long as
+// the longest transfer may take.
 inline constexpr std::chrono::hours work_deadline{6};
-// Stack of a connection's thread: SQLite and the JSON parser need some tens of KiB. Only what is touched
-// is real memory.
+// Stack of a connection's thread: SQLite and the JSON parser need some tens of KiB. Only what is
+// touched is real memory.
 inline constexpr std::size_t connection_stack_bytes = 256 * kib;
 // Progress of a fetch is told at most this often to a connection that streams it.
 inline constexpr std::chrono::milliseconds progress_period{100};
 inline constexpr std::chrono::milliseconds resolve_wait_default{30'000};
 inline constexpr std::chrono::milliseconds resolve_wait_max{3'600'000};
 
-// ---- pins and repos -------------------------------------------------------------------------------
+// ---- pins and repos
+// -------------------------------------------------------------------------------
 inline constexpr std::size_t pin_bytes_max = 1 * mib;
 inline constexpr std::size_t config_bytes_max = 64 * kib;
 inline constexpr std::size_t pins_max = 1024;
@@ -65,8 +68,9 @@ inline constexpr std::size_t tree_entries_max = 100'000;
 inline constexpr int tree_depth_max = 32;
 inline constexpr std::size_t pointer_bytes_max = 1024;  // git-lfs specification
 
-// ---- network --------------------------------------------------------------------------------------
-// As huggingface_hub: 10 s to connect and 10 s without a byte, no total limit on a healthy transfer.
+// ---- network
+// -------------------------------------------------------------------------------------- As
+// huggingface_hub: 10 s to connect and 10 s without a byte, no total limit on a healthy transfer.
 inline constexpr std::chrono::seconds connect_timeout{10};
 inline constexpr std::chrono::seconds stall_timeout{10};
 // But nothing goes on for ever: a transfer slower than 1 KiB/s for a minute is a stall too.
@@ -79,15 +83,19 @@ inline constexpr std::chrono::seconds retry_after_max{120};
 inline constexpr std::size_t header_bytes_max = 64 * kib;
 // Signed links of content networks have one to two thousand characters.
 inline constexpr std::size_t url_bytes_max = 16 * kib;
-// A retry that had got this far before it failed is on a working link: the count of attempts starts anew.
+// A retry that had got this far before it failed is on a working link: the count of attempts starts
+// anew.
 inline constexpr std::uint64_t retry_progress_bytes = 4 * mib;
 // As git-lfs: objects asked for in one batch.
 inline constexpr std::size_t lfs_batch_objects_max = 100;
+// Request headers that an answer asks for: one or two, an authorization and a version.
+inline constexpr std::size_t lfs_headers_max = 32;
 // One read of curl's, and one write to the staging file: fewer calls for the same bytes.
 inline constexpr long transfer_buffer_bytes = 512L * 1024L;
 // Progress reports of one fetch are at least this far apart.
 inline constexpr std::chrono::milliseconds progress_interval{100};
-// One process fetches a repo's git side; others wait this long for it before they fetch it themselves.
+// One process fetches a repo's git side; others wait this long for it before they fetch it
+// themselves.
 inline constexpr std::chrono::seconds proof_lock_wait{120};
 // Warnings that one fetch carries up: the Hub has a handful of topics.
 inline constexpr std::size_t fetch_warnings_max = 16;
@@ -101,18 +109,22 @@ inline constexpr std::size_t git_object_bytes_max = 64 * mib;
 // All objects of one pack together, unpacked, and how many they may be.
 inline constexpr std::uint64_t git_unpacked_bytes_max = 2ULL * gib;
 inline constexpr std::size_t git_objects_max = 1'000'000;
-// A ref advertisement: the Hub keeps one ref per branch, tag and pull request, below 100 bytes each.
+// What an upload-pack answer says beside the pack: progress for people, a line a percent.
+inline constexpr std::size_t git_progress_bytes_max = 4 * mib;
+// A ref advertisement: the Hub keeps one ref per branch, tag and pull request, below 100 bytes
+// each.
 inline constexpr std::size_t git_advertisement_bytes_max = 8 * mib;
 // metadata.json of a build variant.
 inline constexpr std::size_t metadata_bytes_max = 1 * mib;
 // The largest kernel library on the Hub is below 1 GiB; a file above this is refused by its proof.
 inline constexpr std::uint64_t file_bytes_max = 8ULL * gib;
 
-// ---- store ----------------------------------------------------------------------------------------
+// ---- store
+// ----------------------------------------------------------------------------------------
 inline constexpr std::uint64_t cache_bytes_max_default = 2ULL * gib;
 inline constexpr std::uint64_t image_cache_bytes_max_default = 256 * mib;
-// Keys of the image cache: a device and a slot each, of which a machine has some dozens. Bounds what a
-// peer with made-up devices can take.
+// Keys of the image cache: a device and a slot each, of which a machine has some dozens. Bounds
+// what a peer with made-up devices can take.
 inline constexpr std::size_t images_in_memory_max = 1024;
 inline constexpr std::chrono::seconds sqlite_busy_timeout{5};
 inline constexpr std::chrono::seconds lock_wait_max{600};
@@ -124,29 +136,33 @@ inline constexpr std::chrono::minutes use_granularity{10};
 inline constexpr std::size_t quarantine_files_max = 16;
 // Opening a store waits for another process that is just making it.
 inline constexpr std::chrono::seconds store_open_wait{10};
-// Hashing a file: pieces that stay in a core's cache between the read and the hash, and enough of them
-// in flight that the hash never waits for the disk.
+// Hashing a file: pieces that stay in a core's cache between the read and the hash, and enough of
+// them in flight that the hash never waits for the disk.
 inline constexpr std::size_t hash_piece_bytes = 256 * kib;
 inline constexpr std::size_t hash_pieces = 4;
-// Symbols and layouts of one file in the index. The largest libraries of kernel repos need some MiB.
+// Symbols and layouts of one file in the index. The largest libraries of kernel repos need some
+// MiB.
 inline constexpr std::size_t index_kernels_bytes_max = 64 * mib;
 
-// ---- device images --------------------------------------------------------------------------------
-// One image, after decompression. cuDNN's largest is far below.
+// ---- device images
+// -------------------------------------------------------------------------------- One image, after
+// decompression. cuDNN's largest is far below.
 inline constexpr std::size_t image_bytes_max = 512 * mib;
 inline constexpr std::size_t images_per_file_max = 16'384;
 inline constexpr std::size_t kernels_per_image_max = 65'536;
 inline constexpr std::size_t parameters_per_kernel_max = 4'096;
 inline constexpr std::size_t symbol_bytes_max = 16 * kib;
-// What all images of one file may decompress to together: torch's largest library holds about 4 GiB.
+// What all images of one file may decompress to together: torch's largest library holds about 4
+// GiB.
 inline constexpr std::uint64_t images_bytes_per_file_max = 16ULL * gib;
-// Machine code and PTX compress 3 to 10 times, at most some hundred times; zstd can state a million.
+// Machine code and PTX compress 3 to 10 times, at most some hundred times; zstd can state a
+// million.
 inline constexpr std::uint64_t image_compression_ratio_max = 1024;
 // A cubin has about five sections for each kernel.
 inline constexpr std::size_t elf_sections_max = 1'048'576;
-// Writing out a C++ name can take time and memory that are exponential in its length. These bound an
-// estimate, in letters: of one symbol (some 10 ms) and of all symbols of an image (some seconds).
-// Beyond them a kernel is shown by its mangled symbol.
+// Writing out a C++ name can take time and memory that are exponential in its length. These bound
+// an estimate, in letters: of one symbol (some 10 ms) and of all symbols of an image (some
+// seconds). Beyond them a kernel is shown by its mangled symbol.
 inline constexpr std::uint64_t demangle_letters_max = 16 * mib;
 inline constexpr std::uint64_t demangle_letters_per_image_max = 2 * gib;
 // And what is kept is at most this many times the symbol: real names grow 2 to 5 times.
