@@ -14,15 +14,28 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from running_hub import (SKIPPED, RunningHub, allow_token, change_settings, clean_environment, example_root,
-                         make_repository)
+from running_hub import (
+    SKIPPED,
+    RunningHub,
+    allow_token,
+    change_settings,
+    clean_environment,
+    example_root,
+    make_repository,
+)
 
 ID = "kernels-community/deformable-detr"
 CUBIN = "images/one.cubin"
 UNIVERSAL = "kernels-community/universal"
 _INIT = b"def answer():\n    return 42\n"
-_METADATA = {"name": "universal", "id": "_universal_cpu_1a2b3c4", "version": 1, "license": "Apache-2.0",
-             "python-depends": [], "backend": {"type": "cpu"}}
+_METADATA = {
+    "name": "universal",
+    "id": "_universal_cpu_1a2b3c4",
+    "version": 1,
+    "license": "Apache-2.0",
+    "python-depends": [],
+    "backend": {"type": "cpu"},
+}
 
 
 class ClientCase(unittest.TestCase):
@@ -37,7 +50,9 @@ class ClientCase(unittest.TestCase):
         cls.universal = _universal_kernel(Path(cls.folder.name), cls.root)
         allow_token(cls.root, "hf_good")
         change_settings(cls.root, "repos", **{"kernels/a/gated": {"gated": "manual"}})
-        make_repository(cls.root, "--repo", "kernels/a/gated", "--file", f"k.cubin={cls.made['library']}")
+        make_repository(
+            cls.root, "--repo", "kernels/a/gated", "--file", f"k.cubin={cls.made['library']}"
+        )
         cls.prepare()
         options = [option.format(folder=cls.folder.name) for option in cls.options]
         cls.hub = RunningHub(cls.root, *options)
@@ -60,29 +75,51 @@ class ClientCase(unittest.TestCase):
 
     def settings(self, **extra: str) -> dict:
         """The environment of a client with an empty cache of its own."""
-        own = {"HF_HOME": self.home, "HF_ENDPOINT": self.hub.url, "HF_HUB_DISABLE_XET": "1",
-               "HF_HUB_DISABLE_TELEMETRY": "0", "HF_HUB_DOWNLOAD_TIMEOUT": "5", "NO_COLOR": "1",
-               "PYTHONDONTWRITEBYTECODE": "1"}
+        own = {
+            "HF_HOME": self.home,
+            "HF_ENDPOINT": self.hub.url,
+            "HF_HUB_DISABLE_XET": "1",
+            "HF_HUB_DISABLE_TELEMETRY": "0",
+            "HF_HUB_DOWNLOAD_TIMEOUT": "5",
+            "NO_COLOR": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
         return clean_environment(**(own | self.environment | extra))
 
     def python(self, code: str, **extra: str) -> dict:
-        """Runs code in a fresh process. `result` is what it leaves, `error` the exception's class names and text."""
-        done = subprocess.run([sys.executable, "-c", _WRAPPER, code], env=self.settings(**extra),
-                              capture_output=True, text=True, timeout=100, check=False)
+        """Runs code in a fresh process: the `result` that it leaves, or `error` (the exception's
+        class names) and `text`."""
+        done = subprocess.run(
+            [sys.executable, "-c", _WRAPPER, code],
+            env=self.settings(**extra),
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
         lines = done.stdout.splitlines()
         self.assertTrue(lines, done.stderr)
         return json.loads(lines[-1])
 
-    def download(self, path: str = CUBIN, revision: str = "v1", repository: str = ID, **extra: str) -> dict:
-        return self.python("from huggingface_hub import hf_hub_download\n"
-                           f"result = hf_hub_download({repository!r}, {path!r}, revision={revision!r}, "
-                           "repo_type='kernel')", **extra)
+    def download(
+        self, path: str = CUBIN, revision: str = "v1", repository: str = ID, **extra: str
+    ) -> dict:
+        return self.python(
+            "from huggingface_hub import hf_hub_download\n"
+            f"result = hf_hub_download({repository!r}, {path!r}, revision={revision!r}, "
+            "repo_type='kernel')",
+            **extra,
+        )
 
     def honest(self, path: str = CUBIN, repository: str = ID) -> str:
         """The hash of an LFS file's content, as the pointer in git has it."""
         store = str(self.root / "kernels" / f"{repository}.git")
-        pointer = subprocess.run(["git", "-C", store, "show", f"v1:{path}"], env=clean_environment(),
-                                 capture_output=True, check=True).stdout
+        pointer = subprocess.run(
+            ["git", "-C", store, "show", f"v1:{path}"],
+            env=clean_environment(),
+            capture_output=True,
+            check=True,
+        ).stdout
         return pointer.decode().split("sha256:")[1].split()[0]
 
     def downloaded(self, *arguments: str, **extra: str) -> str:
@@ -109,9 +146,15 @@ def _universal_kernel(folder: Path, root: Path) -> dict:
     """A kernel of pure Python, which the real `kernels` package can load on any machine."""
     (folder / "init.py").write_bytes(_INIT)
     (folder / "metadata.json").write_text(json.dumps(_METADATA))
-    return make_repository(root, "--repo", f"kernels/{UNIVERSAL}",
-                           "--file", f"build/torch-universal/__init__.py={folder / 'init.py'}",
-                           "--file", f"build/torch-universal/metadata.json={folder / 'metadata.json'}")
+    return make_repository(
+        root,
+        "--repo",
+        f"kernels/{UNIVERSAL}",
+        "--file",
+        f"build/torch-universal/__init__.py={folder / 'init.py'}",
+        "--file",
+        f"build/torch-universal/metadata.json={folder / 'metadata.json'}",
+    )
 
 
 class HuggingfaceHub(ClientCase):
@@ -136,10 +179,14 @@ class HuggingfaceHub(ClientCase):
 
     def test_a_snapshot_has_every_file_though_the_tree_comes_in_pages(self):
         for kind, commit in (("kernel", self.commit), ("model", self.made["model_commit"])):
-            answer = self.python("from huggingface_hub import snapshot_download\n"
-                                 f"result = snapshot_download({ID!r}, repo_type={kind!r}, revision='v1')")
+            answer = self.python(
+                "from huggingface_hub import snapshot_download\n"
+                f"result = snapshot_download({ID!r}, repo_type={kind!r}, revision='v1')"
+            )
             folder = Path(answer["result"])
-            found = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+            found = sorted(
+                str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()
+            )
             self.assertEqual(found, sorted(self.made["files"]))
             self.assertEqual(folder.name, commit)
 
@@ -163,8 +210,18 @@ result = {{
         self.assertEqual(result["commits"], [self.commit])
 
     def test_the_command_line_downloads(self):
-        command = [str(Path(sys.executable).parent / "hf"), "download", "--repo-type", "kernel", ID, "--revision", "v1"]
-        done = subprocess.run(command, env=self.settings(), capture_output=True, text=True, check=False)
+        command = [
+            str(Path(sys.executable).parent / "hf"),
+            "download",
+            "--repo-type",
+            "kernel",
+            ID,
+            "--revision",
+            "v1",
+        ]
+        done = subprocess.run(
+            command, env=self.settings(), capture_output=True, text=True, check=False
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn(self.commit, done.stdout)
         stored = Path(self.home).rglob(self.honest())
@@ -181,7 +238,9 @@ result = {{
         )
         for path, revision, repository, expected, token in rows:
             with self.subTest(expected=expected, repository=repository, revision=revision):
-                answer = self.download(path, revision, repository, **({"HF_TOKEN": token} if token else {}))
+                answer = self.download(
+                    path, revision, repository, **({"HF_TOKEN": token} if token else {})
+                )
                 self.assertIn(expected, answer["error"], answer["text"])
 
     def test_the_token_goes_to_the_hub_alone(self):
@@ -208,15 +267,21 @@ class Misbehaviours(ClientCase):
 
     def test_a_cut_download_is_resumed(self):
         self.hub.misbehave("truncate", hits=1)
-        self.assertEqual(self.downloaded("big.cubin", "v1", "a/big"), self.honest("big.cubin", "a/big"))
-        ranges = [one["range"] for one in self.hub.control("GET", "requests") if one["kind"] == "cdn"]
+        self.assertEqual(
+            self.downloaded("big.cubin", "v1", "a/big"), self.honest("big.cubin", "a/big")
+        )
+        ranges = [
+            one["range"] for one in self.hub.control("GET", "requests") if one["kind"] == "cdn"
+        ]
         self.assertIsNone(ranges[0])
         self.assertRegex(ranges[1], r"^bytes=[1-9]\d*-$")
 
     def test_a_resume_that_is_answered_with_other_bytes_is_not_noticed(self):
         self.hub.misbehave("truncate", hits=1)
         self.hub.misbehave("range-mislabelled")
-        self.assertNotEqual(self.downloaded("big.cubin", "v1", "a/big"), self.honest("big.cubin", "a/big"))
+        self.assertNotEqual(
+            self.downloaded("big.cubin", "v1", "a/big"), self.honest("big.cubin", "a/big")
+        )
 
     def test_a_short_file_fails_its_consistency_check(self):
         self.hub.misbehave("short-file")
@@ -239,21 +304,29 @@ class Misbehaviours(ClientCase):
         self.assertEqual(self.downloaded(), self.honest())
 
     def test_a_commit_of_the_model_type_is_told_apart(self):
-        answer = self.python("from huggingface_hub import HfApi\n"
-                             f"HfApi().repo_info({ID!r}, revision={self.commit!r}, repo_type='model')")
+        answer = self.python(
+            "from huggingface_hub import HfApi\n"
+            f"HfApi().repo_info({ID!r}, revision={self.commit!r}, repo_type='model')"
+        )
         self.assertIn("RevisionNotFoundError", answer["error"])
         self.assertIn("Invalid rev id", answer["text"])
 
 
 class Kernels(ClientCase):
     def get_kernel(self, arguments: str = "version=1", **extra: str) -> dict:
-        return self.python("import kernels\n"
-                           f"result = kernels.get_kernel({UNIVERSAL!r}, {arguments}).answer()", **extra)
+        return self.python(
+            "import kernels\n" f"result = kernels.get_kernel({UNIVERSAL!r}, {arguments}).answer()",
+            **extra,
+        )
 
     def test_a_kernel_is_found_downloaded_and_loaded(self):
         answer = self.get_kernel()
         self.assertEqual(answer.get("result"), 42, answer)
-        seen = [(one["method"], one["kind"]) for one in self.hub.control("GET", "requests") if one["kind"] != "other"]
+        seen = [
+            (one["method"], one["kind"])
+            for one in self.hub.control("GET", "requests")
+            if one["kind"] != "other"
+        ]
         self.assertEqual(seen[:2], [("GET", "organization"), ("GET", "refs")])
         self.assertIn(("HEAD", "resolve"), seen)  # kernel-status.toml
         self.assertIn(("GET", "tree"), seen)
@@ -271,18 +344,22 @@ class Kernels(ClientCase):
         self.assertEqual(self.hub.counters()["connections_total"], 0)
 
     def test_a_complete_snapshot_is_loaded_offline(self):
-        self.python(f"from huggingface_hub import snapshot_download\n"
-                    f"snapshot_download({UNIVERSAL!r}, repo_type='kernel', revision='v1')")
+        self.python(
+            f"from huggingface_hub import snapshot_download\n"
+            f"snapshot_download({UNIVERSAL!r}, repo_type='kernel', revision='v1')"
+        )
         self.hub.control("POST", "reset")
         answer = self.get_kernel(HF_HUB_OFFLINE="1")
         self.assertEqual(answer.get("result"), 42, answer)
         self.assertEqual(self.hub.counters()["connections_total"], 0)
 
     def test_variants_are_listed_with_the_reason_against_them(self):
-        answer = self.python("import kernels\n"
-                             f"result = [str(one) for one in kernels.get_kernel_variants({ID!r}, version=1)]\n"
-                             f"result += [kernels.has_kernel({ID!r}, version=1), "
-                             f"kernels.has_kernel({UNIVERSAL!r}, version=1)]")
+        answer = self.python(
+            "import kernels\n"
+            f"result = [str(one) for one in kernels.get_kernel_variants({ID!r}, version=1)]\n"
+            f"result += [kernels.has_kernel({ID!r}, version=1), "
+            f"kernels.has_kernel({UNIVERSAL!r}, version=1)]"
+        )
         variant, lacking, there = answer["result"]
         self.assertIn("2.12", variant)
         self.assertEqual((lacking, there), (False, True))
@@ -307,25 +384,38 @@ class OverTls(ClientCase):
         self.assertEqual(self.downloaded(SSL_CERT_FILE=self.authority), self.honest())
         ask = f"from huggingface_hub import HfApi\nHfApi().repo_info({ID!r})"
         self.assertNotIn("error", self.python(ask, SSL_CERT_FILE=self.authority))
-        self.assertIn("certificate verify failed", self.python(ask)["text"].lower().replace("_", " "))
+        self.assertIn(
+            "certificate verify failed", self.python(ask)["text"].lower().replace("_", " ")
+        )
 
     def test_git_clones_over_tls(self):
         url = f"{self.hub.url}/kernels/{ID}"
         target = str(Path(self.home) / "clone")
-        done = subprocess.run(["git", "clone", "--quiet", "--bare", url, target],
-                              env=clean_environment(GIT_SSL_CAINFO=self.authority), capture_output=True, text=True)
+        done = subprocess.run(
+            ["git", "clone", "--quiet", "--bare", url, target],
+            env=clean_environment(GIT_SSL_CAINFO=self.authority),
+            capture_output=True,
+            text=True,
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_a_proxy_carries_requests_for_names_that_do_not_resolve(self):
         port = self.hub.url.rsplit(":", 1)[1]
         proxy = {"HTTPS_PROXY": self.hub.ready["proxy_url"], "no_proxy": ""}
-        answer = self.download("README.md", HF_ENDPOINT=f"https://hub.test:{port}", SSL_CERT_FILE=self.authority, **proxy)
+        answer = self.download(
+            "README.md",
+            HF_ENDPOINT=f"https://hub.test:{port}",
+            SSL_CERT_FILE=self.authority,
+            **proxy,
+        )
         self.assertIn("result", answer, answer)
         self.assertGreater(self.hub.counters()["connections"]["proxy"], 0)
 
 
 if __name__ == "__main__":
-    missing = [name for name in ("huggingface_hub", "kernels") if importlib.util.find_spec(name) is None]
+    missing = [
+        name for name in ("huggingface_hub", "kernels") if importlib.util.find_spec(name) is None
+    ]
     if missing:
         print(f"skipped: {' and '.join(missing)} not installed in {sys.executable}")
         sys.exit(SKIPPED)

@@ -13,7 +13,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import quote, urlencode, urlsplit
 
-from running_hub import RunningHub, allow_token, change_settings, clean_environment, example_root, make_repository
+from running_hub import (
+    RunningHub,
+    allow_token,
+    change_settings,
+    clean_environment,
+    example_root,
+    make_repository,
+)
 
 ID = "kernels-community/deformable-detr"
 KERNEL, API = f"/kernels/{ID}", f"/api/kernels/{ID}"
@@ -40,7 +47,9 @@ def ask(url: str, method: str = "GET", body=None, **headers: str) -> Answer:
     connection = http.client.HTTPConnection(where.hostname, where.port, timeout=20)
     try:
         target = where.path + (f"?{where.query}" if where.query else "")
-        connection.request(method, target, body, {name.replace("_", "-"): value for name, value in headers.items()})
+        connection.request(
+            method, target, body, {name.replace("_", "-"): value for name, value in headers.items()}
+        )
         return Answer(connection.getresponse())
     finally:
         connection.close()
@@ -101,7 +110,9 @@ class Files(HubCase):
         self.assertEqual(first.headers["x-repo-commit"], self.commit)
         self.assertEqual(first.headers["x-linked-size"], str(9 * 1024))
         second = ask(first.headers["location"])
-        self.assertEqual(f'"{hashlib.sha256(second.body).hexdigest()}"', first.headers["x-linked-etag"])
+        self.assertEqual(
+            f'"{hashlib.sha256(second.body).hexdigest()}"', first.headers["x-linked-etag"]
+        )
         self.assertNotIn("x-repo-commit", second.headers)
         self.assertNotEqual(first.headers["etag"], first.headers["x-linked-etag"])
 
@@ -121,11 +132,15 @@ class Files(HubCase):
         self.assertEqual(ask(location, Range="bytes=-5").body, whole[-5:])
         self.assertEqual(ask(location, Range="bytes=3-7").body, whole[3:8])
         beyond = ask(location, Range=f"bytes={len(whole)}-")
-        self.assertEqual((beyond.status, beyond.headers["content-range"]), (416, f"bytes */{len(whole)}"))
+        self.assertEqual(
+            (beyond.status, beyond.headers["content-range"]), (416, f"bytes */{len(whole)}")
+        )
 
     def test_raw_gives_the_pointer_of_an_lfs_file(self):
         pointer = self.get(f"{KERNEL}/raw/v1/{CUBIN}")
-        self.assertTrue(pointer.body.startswith(b"version https://git-lfs.github.com/spec/v1\noid sha256:"))
+        self.assertTrue(
+            pointer.body.startswith(b"version https://git-lfs.github.com/spec/v1\noid sha256:")
+        )
 
     def test_a_known_etag_gives_304(self):
         location = self.get(f"{KERNEL}/resolve/v1/README.md").headers["location"]
@@ -133,12 +148,20 @@ class Files(HubCase):
         self.assertEqual(self.get(location, If_None_Match=etag).status, 304)
 
     def test_missing_things_are_told_apart(self):
-        self.assertEqual(self.get(f"{KERNEL}/resolve/v1/nothing").error, (404, "EntryNotFound", "Entry not found"))
+        self.assertEqual(
+            self.get(f"{KERNEL}/resolve/v1/nothing").error,
+            (404, "EntryNotFound", "Entry not found"),
+        )
         self.assertIn("x-repo-commit", self.get(f"{KERNEL}/resolve/v1/nothing").headers)
         wrong = self.made["model_commit"]
-        self.assertEqual(self.get(f"{KERNEL}/resolve/{wrong}/README.md").error,
-                         (404, "RevisionNotFound", f"Invalid rev id: {wrong}"))
-        self.assertEqual(self.get("/kernels/no/repo/resolve/v1/a").error, (401, None, "Invalid username or password."))
+        self.assertEqual(
+            self.get(f"{KERNEL}/resolve/{wrong}/README.md").error,
+            (404, "RevisionNotFound", f"Invalid rev id: {wrong}"),
+        )
+        self.assertEqual(
+            self.get("/kernels/no/repo/resolve/v1/a").error,
+            (401, None, "Invalid username or password."),
+        )
 
     def test_every_answer_tells_the_rate_limit_and_a_request_id(self):
         for path in (f"{KERNEL}/resolve/v1/README.md", "/api/agent-harnesses"):
@@ -158,7 +181,9 @@ class Api(HubCase):
     def test_a_revision_may_be_a_branch_a_full_or_a_short_commit(self):
         for revision in ("v1", "refs%2Fheads%2Fv1", self.commit, self.commit[:10]):
             self.assertEqual(self.get(f"{API}/revision/{revision}").json["sha"], self.commit)
-        self.assertEqual(self.get(f"{API}/revision/v9").error, (404, "RevisionNotFound", "Invalid rev id: v9"))
+        self.assertEqual(
+            self.get(f"{API}/revision/v9").error, (404, "RevisionNotFound", "Invalid rev id: v9")
+        )
 
     def test_the_tree_comes_in_pages(self):
         url, paths = f"{self.hub.url}{API}/tree/v1?recursive=true", []
@@ -167,7 +192,7 @@ class Api(HubCase):
             self.assertLessEqual(len(answer.json), 3)
             paths += [one["path"] for one in answer.json]
             link = answer.headers.get("link", "")
-            url = link[1:link.index(">")] if link else None
+            url = link[1 : link.index(">")] if link else None
         self.assertEqual(len(paths), len(set(paths)))
         self.assertIn(CUBIN, paths)
         self.assertIn("build", paths)
@@ -184,18 +209,24 @@ class Api(HubCase):
         self.assertEqual((entry["size"], entry["lfs"]["size"]), (len(content), len(content)))
         pointer = self.get(f"{KERNEL}/raw/v1/{CUBIN}").body
         self.assertEqual(entry["lfs"]["pointerSize"], len(pointer))
-        self.assertEqual(entry["oid"], hashlib.sha1(b"blob %d\0" % len(pointer) + pointer).hexdigest())
+        self.assertEqual(
+            entry["oid"], hashlib.sha1(b"blob %d\0" % len(pointer) + pointer).hexdigest()
+        )
 
     def test_paths_info_takes_a_form_and_leaves_out_the_unknown(self):
         form = urlencode([("paths", "README.md"), ("paths", "nothing"), ("expand", "false")])
-        answer = self.get(f"{API}/paths-info/v1", "POST", form, Content_Type="application/x-www-form-urlencoded")
+        answer = self.get(
+            f"{API}/paths-info/v1", "POST", form, Content_Type="application/x-www-form-urlencoded"
+        )
         self.assertEqual([one["path"] for one in answer.json], ["README.md"])
 
     def test_there_is_no_xet_storage(self):
         self.assertEqual(self.get(f"{API}/xet-read-token/v1").status, 404)
 
     def test_publishers_are_trusted_if_the_settings_say_so(self):
-        self.assertTrue(self.get("/api/organizations/kernels-community/overview").json["trustedKernelPublisher"])
+        self.assertTrue(
+            self.get("/api/organizations/kernels-community/overview").json["trustedKernelPublisher"]
+        )
         self.assertEqual(self.get("/api/organizations/somebody/overview").status, 404)
 
     def test_commits_are_listed(self):
@@ -210,19 +241,33 @@ class Access(HubCase):
         build = ("--file", f"k.cubin={cls.made['library']}", "--branch", "v1")
         for name in ("private", "gated", "disabled"):
             make_repository(cls.root, "--repo", f"kernels/a/{name}", *build)
-        flags = {"private": {"private": True}, "gated": {"gated": "manual"}, "disabled": {"disabled": True}}
-        change_settings(cls.root, "repos", **{f"kernels/a/{name}": flag for name, flag in flags.items()})
+        flags = {
+            "private": {"private": True},
+            "gated": {"gated": "manual"},
+            "disabled": {"disabled": True},
+        }
+        change_settings(
+            cls.root, "repos", **{f"kernels/a/{name}": flag for name, flag in flags.items()}
+        )
         change_settings(cls.root, "renames", **{"kernels/old/name": f"kernels/{ID}"})
 
     def test_a_token_nobody_issued_is_refused_even_for_public_files(self):
-        for header in ("Bearer hf_bad", "Basic " + base64.b64encode(b"user:hf_bad").decode(), "nonsense"):
+        for header in (
+            "Bearer hf_bad",
+            "Basic " + base64.b64encode(b"user:hf_bad").decode(),
+            "nonsense",
+        ):
             answer = self.get(f"{KERNEL}/resolve/v1/README.md", Authorization=header)
-            self.assertEqual(answer.error, (401, None, "Invalid credentials in Authorization header"))
+            self.assertEqual(
+                answer.error, (401, None, "Invalid credentials in Authorization header")
+            )
 
     def test_a_private_repository_looks_missing_to_others(self):
         path = "/kernels/a/private/resolve/v1/README.md"
         self.assertEqual(self.get(path).error, (401, None, "Invalid username or password."))
-        self.assertEqual(self.get(path, Authorization="Bearer hf_narrow").error[:2], (404, "RepoNotFound"))
+        self.assertEqual(
+            self.get(path, Authorization="Bearer hf_narrow").error[:2], (404, "RepoNotFound")
+        )
         good = self.get(path, Authorization="Basic " + base64.b64encode(b"x:hf_good").decode())
         self.assertEqual(good.status, 200)  # private files are not redirected to the content cache
 
@@ -230,7 +275,9 @@ class Access(HubCase):
         self.assertEqual(self.get("/api/kernels/a/gated/tree/v1").status, 200)
         path = "/kernels/a/gated/resolve/v1/k.cubin"
         self.assertEqual(self.get(path).error[:2], (401, "GatedRepo"))
-        self.assertEqual(self.get(path, Authorization="Bearer hf_narrow").error[:2], (403, "GatedRepo"))
+        self.assertEqual(
+            self.get(path, Authorization="Bearer hf_narrow").error[:2], (403, "GatedRepo")
+        )
 
     def test_a_disabled_repository_says_so(self):
         answer = self.get("/kernels/a/disabled/resolve/v1/README.md")
@@ -238,20 +285,26 @@ class Access(HubCase):
 
     def test_a_renamed_repository_redirects_relatively(self):
         answer = self.get("/kernels/old/name/resolve/v1/README.md?download=true")
-        self.assertEqual((answer.status, answer.headers["location"]),
-                         (307, f"{KERNEL}/resolve/v1/README.md?download=true"))
+        self.assertEqual(
+            (answer.status, answer.headers["location"]),
+            (307, f"{KERNEL}/resolve/v1/README.md?download=true"),
+        )
 
     def test_git_asks_for_a_password_where_files_do(self):
         refs = "/info/refs?service=git-upload-pack"
         answer = self.get(f"/kernels/a/private{refs}")
-        self.assertEqual((answer.status, answer.headers["www-authenticate"]), (401, 'Basic realm="Hugging Face"'))
+        self.assertEqual(
+            (answer.status, answer.headers["www-authenticate"]), (401, 'Basic realm="Hugging Face"')
+        )
         login = "Basic " + base64.b64encode(b"user:hf_good").decode()
         self.assertEqual(self.get(f"/kernels/a/private.git{refs}", Authorization=login).status, 200)
 
 
 class GitAndLfs(HubCase):
     def git(self, *arguments: str) -> subprocess.CompletedProcess:
-        return subprocess.run(["git", *arguments], env=clean_environment(), capture_output=True, text=True)
+        return subprocess.run(
+            ["git", *arguments], env=clean_environment(), capture_output=True, text=True
+        )
 
     def test_git_clones_with_and_without_the_suffix(self):
         for number, suffix in enumerate(("", ".git")):
@@ -272,24 +325,36 @@ class GitAndLfs(HubCase):
         extra, commits = Path(self.folder.name) / "more.cubin", []
         for text in ("older", "newer"):
             extra.write_text(text)
-            made = make_repository(self.root, "--repo", "kernels/a/history", "--file", f"m.cubin={extra}")
+            made = make_repository(
+                self.root, "--repo", "kernels/a/history", "--file", f"m.cubin={extra}"
+            )
             commits.append(made["commit"])
         for wants, expected in (("refs", False), ("tip", True), ("reachable", True), ("any", True)):
             # Over HTTP git serves every ancestor of a tip; with "refs" it is the client that does not ask.
             self.hub.control("POST", "options", {"wants": wants})
             store = f"{self.folder.name}/wants-{wants}"
             self.git("init", "--quiet", "--bare", store)
-            done = self.git("-C", store, "fetch", "--quiet", f"{self.hub.url}/kernels/a/history", commits[0])
+            done = self.git(
+                "-C", store, "fetch", "--quiet", f"{self.hub.url}/kernels/a/history", commits[0]
+            )
             self.assertEqual(done.returncode == 0, expected, wants)
         self.hub.control("POST", "options", {"wants": "reachable"})
 
     def test_the_lfs_batch_gives_urls_and_errors(self):
-        oid = next(path.name for path in (self.root / "lfs").iterdir() if path.stat().st_size == 9 * 1024)
-        wanted = [{"oid": oid, "size": 9 * 1024}, {"oid": oid, "size": 1}, {"oid": "0" * 64, "size": 1}]
+        oid = next(
+            path.name for path in (self.root / "lfs").iterdir() if path.stat().st_size == 9 * 1024
+        )
+        wanted = [
+            {"oid": oid, "size": 9 * 1024},
+            {"oid": oid, "size": 1},
+            {"oid": "0" * 64, "size": 1},
+        ]
         body = json.dumps({"operation": "download", "transfers": ["basic"], "objects": wanted})
         answer = self.get(f"{KERNEL}.git/info/lfs/objects/batch", "POST", body)
         good, wrong_size, missing = answer.json["objects"]
-        self.assertEqual(hashlib.sha256(ask(good["actions"]["download"]["href"]).body).hexdigest(), oid)
+        self.assertEqual(
+            hashlib.sha256(ask(good["actions"]["download"]["href"]).body).hexdigest(), oid
+        )
         self.assertEqual((wrong_size["error"]["code"], missing["error"]["code"]), (422, 404))
         self.assertEqual(self.get(f"{KERNEL}.git/info/lfs/objects/batch", "POST", "{").status, 422)
 

@@ -29,22 +29,51 @@ _UNITS = {"KiB": 1024, "MiB": 1024**2, "GiB": 1024**3, "B": 1, "": 1}
 
 
 def parse_arguments(arguments: list) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--root", type=Path, required=True, help="root folder of the fake Hub")
-    parser.add_argument("--repo", default=DEFAULT_REPOSITORY, help="kernels/NS/NAME or models/NS/NAME")
-    parser.add_argument("--branch", action="append", help="branch to write; repeatable (default: v1)")
-    parser.add_argument("--work", type=Path, help="folder for compiled libraries; kept between calls")
+    parser.add_argument(
+        "--repo", default=DEFAULT_REPOSITORY, help="kernels/NS/NAME or models/NS/NAME"
+    )
+    parser.add_argument(
+        "--branch", action="append", help="branch to write; repeatable (default: v1)"
+    )
+    parser.add_argument(
+        "--work", type=Path, help="folder for compiled libraries; kept between calls"
+    )
     parser.add_argument("--nvcc", help="the compiler (default: $NVCC, else nvcc on PATH)")
-    parser.add_argument("--build", action="append", metavar="VARIANT=ARCH,ARCH[,compress=MODE]",
-                        help="compile this variant; repeatable (default: two variants)")
-    parser.add_argument("--library", action="append", default=[], metavar="VARIANT=FILE[=ARCH,...]",
-                        help="a complete variant around this library, without a compiler")
-    parser.add_argument("--images", action="append", default=[], metavar="ARCH,ARCH...",
-                        help="compile images/ms_deform_attn.{ptx,cubin,fatbin} for these architectures")
+    parser.add_argument(
+        "--build",
+        action="append",
+        metavar="VARIANT=ARCH,ARCH[,compress=MODE]",
+        help="compile this variant; repeatable (default: two variants)",
+    )
+    parser.add_argument(
+        "--library",
+        action="append",
+        default=[],
+        metavar="VARIANT=FILE[=ARCH,...]",
+        help="a complete variant around this library, without a compiler",
+    )
+    parser.add_argument(
+        "--images",
+        action="append",
+        default=[],
+        metavar="ARCH,ARCH...",
+        help="compile images/ms_deform_attn.{ptx,cubin,fatbin} for these architectures",
+    )
     parser.add_argument("--file", action="append", default=[], metavar="PATH=FILE")
     parser.add_argument("--random", action="append", default=[], metavar="PATH=SIZE")
-    parser.add_argument("--variant", action="append", default=[], help="also make the repository NS/NAME.VARIANT with this defect")
-    parser.add_argument("--untrusted", action="store_true", help="do not enter the publisher as trusted")
+    parser.add_argument(
+        "--variant",
+        action="append",
+        default=[],
+        help="also make the repository NS/NAME.VARIANT with this defect",
+    )
+    parser.add_argument(
+        "--untrusted", action="store_true", help="do not enter the publisher as trusted"
+    )
     return parser.parse_args(arguments)
 
 
@@ -58,7 +87,7 @@ def split(text: str, what: str) -> tuple:
 def random_bytes(path: str, size: str) -> bytes:
     """The same for the same path and length, and not compressible."""
     number = size.rstrip("KMGiB")
-    count = int(number) * _UNITS[size[len(number):]]
+    count = int(number) * _UNITS[size[len(number) :]]
     return hashlib.shake_256(path.encode()).digest(count)
 
 
@@ -97,7 +126,9 @@ def built_images(options: argparse.Namespace) -> dict:
             image = compile_image(find_nvcc(options.nvcc), [name], work_folder(options))
             files[f"images/ms_deform_attn.{name}{image.suffix}"] = image
         if len(names) > 1:
-            files["images/ms_deform_attn.fatbin"] = compile_image(find_nvcc(options.nvcc), names, work_folder(options))
+            files["images/ms_deform_attn.fatbin"] = compile_image(
+                find_nvcc(options.nvcc), names, work_folder(options)
+            )
     return files
 
 
@@ -108,7 +139,10 @@ def work_folder(options: argparse.Namespace) -> Path:
 
 
 def all_files(options: argparse.Namespace, repo_id: str) -> dict:
-    files = {"README.md": kernel_repo.readme(repo_id), ".gitattributes": kernel_repo.gitattributes()}
+    files = {
+        "README.md": kernel_repo.readme(repo_id),
+        ".gitattributes": kernel_repo.gitattributes(),
+    }
     files |= built_variants(options, repo_id.split("/")[-1]) | built_images(options)
     for text in options.file:
         path, local = split(text, "--file")
@@ -126,11 +160,15 @@ def main(arguments: list) -> int:
         files = all_files(options, repo_id)
         options.root.mkdir(parents=True, exist_ok=True)
         card = {path: files[path] for path in ("README.md", ".gitattributes")}
-        branches = {"main": kernel_repo.commit_files(options.root, options.repo, "main", card,
-                                                     f"Add the {plural[:-1]}'s card")}
+        branches = {
+            "main": kernel_repo.commit_files(
+                options.root, options.repo, "main", card, f"Add the {plural[:-1]}'s card"
+            )
+        }
         for branch in options.branch or ["v1"]:
             branches[branch] = kernel_repo.commit_files(
-                options.root, options.repo, branch, files, f"Build the {plural[:-1]} {repo_id}")
+                options.root, options.repo, branch, files, f"Build the {plural[:-1]} {repo_id}"
+            )
         if not options.untrusted:
             kernel_repo.trust_publisher(options.root, repo_id.split("/")[0])
         made = [variants.make(Root(options.root), options.repo, name) for name in options.variant]
@@ -138,8 +176,19 @@ def main(arguments: list) -> int:
         print(f"make_kernel_repo: {error}", file=sys.stderr)
         return 1
     commit = branches[(options.branch or ["v1"])[-1]]
-    print(json.dumps({"repository": options.repo, "type": plural[:-1], "id": repo_id, "branches": branches,
-                      "commit": commit, "files": sorted(files), "variants": made}))
+    print(
+        json.dumps(
+            {
+                "repository": options.repo,
+                "type": plural[:-1],
+                "id": repo_id,
+                "branches": branches,
+                "commit": commit,
+                "files": sorted(files),
+                "variants": made,
+            }
+        )
+    )
     return 0
 
 

@@ -13,11 +13,25 @@ from hub import misbehaviours, packs, variants
 from running_hub import RunningHub, allow_token, clean_environment, example_root, raw_exchange
 
 REPOSITORY = "/kernels/kernels-community/deformable-detr"
+HEADERS = "Host: 127.0.0.1\r\nConnection: close\r\n"
 # Of these the bytes are honest and only the time is not: name -> (VALUE, the least seconds it takes).
-SLOW = {"stall": ("0.4", 0.4), "stall-first-byte": ("0.4", 0.4), "stall-headers": ("0.4", 0.4),
-        "drip": ("0.002", 0.2), "git-pack-stall": ("0.4", 0.4)}
-SMALL = {"gzip-bomb": "4", "error-huge": "1", "headers-huge": "1", "header-line-huge": "1", "json-deep": "1000",
-         "git-pack-bomb": "4", "git-pack-delta-bomb": "2", "git-pack-extra": "3"}
+SLOW = {
+    "stall": ("0.4", 0.4),
+    "stall-first-byte": ("0.4", 0.4),
+    "stall-headers": ("0.4", 0.4),
+    "drip": ("0.002", 0.2),
+    "git-pack-stall": ("0.4", 0.4),
+}
+SMALL = {
+    "gzip-bomb": "4",
+    "error-huge": "1",
+    "headers-huge": "1",
+    "header-line-huge": "1",
+    "json-deep": "1000",
+    "git-pack-bomb": "4",
+    "git-pack-delta-bomb": "2",
+    "git-pack-extra": "3",
+}
 VOLATILE = re.compile(rb"X-Request-Id: [^\r]*\r\n|Expires=\d+|Signature=\w+")
 
 
@@ -32,8 +46,14 @@ class Requests:
 
     def bytes_of(self, kind: str, extra: str = "") -> bytes:
         commit, api = self.made["commit"], f"/api{REPOSITORY}"
-        batch = json.dumps({"operation": "download", "objects": [{"oid": self.oid, "size": self.size}]})
-        wants = packs.pkt_line(f"want {commit} side-band-64k no-progress\n".encode()) + b"0000" + packs.pkt_line(b"done\n")
+        batch = json.dumps(
+            {"operation": "download", "objects": [{"oid": self.oid, "size": self.size}]}
+        )
+        wants = (
+            packs.pkt_line(f"want {commit} side-band-64k no-progress\n".encode())
+            + b"0000"
+            + packs.pkt_line(b"done\n")
+        )
         targets = {
             "content": (f"/api/resolve-cache{REPOSITORY}/{commit}/README.md", b""),
             "raw": (f"{REPOSITORY}/raw/{commit}/README.md", b""),
@@ -49,7 +69,7 @@ class Requests:
             "organization": ("/api/organizations/kernels-community/overview", b""),
         }
         target, body = targets[kind]
-        head = f"{'POST' if body else 'GET'} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n{extra}"
+        head = f"{'POST' if body else 'GET'} {target} HTTP/1.1\r\n{HEADERS}{extra}"
         if kind == "git-pack":
             head += "Content-Type: application/x-git-upload-pack-request\r\n"
         return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
@@ -83,7 +103,9 @@ def kind_for(one: misbehaviours.Misbehaviour) -> str:
     """The kind of request on which this misbehaviour can be seen."""
     if one.name.startswith("branch-"):
         return "git-refs"
-    for kind in ("cdn",) if one.name.startswith("cdn-") else ("resolve", "content", "revision", *one.kinds):
+    for kind in (
+        ("cdn",) if one.name.startswith("cdn-") else ("resolve", "content", "revision", *one.kinds)
+    ):
         if kind in one.kinds:
             return kind
     raise AssertionError(one.name)
@@ -110,7 +132,11 @@ class EachMisbehaviour(unittest.TestCase):
         self.hub.control("POST", "reset")
 
     def extra_headers(self, name: str) -> str:
-        headers = "Range: bytes=110-\r\n" if name.startswith("range-") or name == "changed-between" else ""
+        headers = (
+            "Range: bytes=110-\r\n"
+            if name.startswith("range-") or name == "changed-between"
+            else ""
+        )
         return headers + ("Authorization: Bearer hf_good\r\n" if name == "token-rejected" else "")
 
     def test_every_misbehaviour_changes_what_a_client_sees(self):
@@ -142,7 +168,9 @@ class EachMisbehaviour(unittest.TestCase):
 
     def test_model_gone_leaves_kernels_alone(self):
         self.hub.misbehave("model-gone")
-        model = b"GET /api/models/kernels-community/deformable-detr HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+        model = (
+            f"GET /api/models/kernels-community/deformable-detr HTTP/1.1\r\n{HEADERS}\r\n".encode()
+        )
         self.assertIn(b"401 Unauthorized", raw_exchange(self.hub.url, model))
         self.assertIn(b"200 OK", self.requests.send("info"))
 
@@ -180,10 +208,14 @@ class Catalogue(unittest.TestCase):
 
     def test_the_command_line_form_is_parsed(self):
         rule = misbehaviours.parse_rule("stall=3:*/resolve/*@2")
-        self.assertEqual((rule.misbehaviour.name, rule.value, rule.pattern, rule.hits_left),
-                         ("stall", "3", "*/resolve/*", 2))
-        self.assertEqual(misbehaviours.parse_rule("drip").describe(),
-                         {"name": "drip", "pattern": "*", "hits_left": None, "value": "1"})
+        self.assertEqual(
+            (rule.misbehaviour.name, rule.value, rule.pattern, rule.hits_left),
+            ("stall", "3", "*/resolve/*", 2),
+        )
+        self.assertEqual(
+            misbehaviours.parse_rule("drip").describe(),
+            {"name": "drip", "pattern": "*", "hits_left": None, "value": "1"},
+        )
 
 
 class GitAccepts(unittest.TestCase):
@@ -204,7 +236,9 @@ class GitAccepts(unittest.TestCase):
         self.hub.behave()
 
     def git(self, *arguments: str) -> subprocess.CompletedProcess:
-        return subprocess.run(["git", *arguments], env=clean_environment(), capture_output=True, text=True)
+        return subprocess.run(
+            ["git", *arguments], env=clean_environment(), capture_output=True, text=True
+        )
 
     def fetch(self, name: str, commit: str, repository: str = REPOSITORY) -> tuple:
         store = str(Path(self.folder.name) / name)
@@ -212,12 +246,17 @@ class GitAccepts(unittest.TestCase):
         return store, self.git("-C", store, "fetch", "--quiet", self.hub.url + repository, commit)
 
     def test_bombs_are_valid_packs_that_grow(self):
-        for name, value, size in (("git-pack-bomb", "48", 48 << 20), ("git-pack-delta-bomb", "3", 3 * 0xFFFFFF)):
+        for name, value, size in (
+            ("git-pack-bomb", "48", 48 << 20),
+            ("git-pack-delta-bomb", "3", 3 * 0xFFFFFF),
+        ):
             with self.subTest(name):
                 self.hub.misbehave(name, value=value)
                 store, done = self.fetch(name, self.made["commit"])
                 self.assertEqual(done.returncode, 0, done.stderr)
-                sizes = self.git("-C", store, "cat-file", "--batch-all-objects", "--batch-check=%(objectsize)").stdout
+                sizes = self.git(
+                    "-C", store, "cat-file", "--batch-all-objects", "--batch-check=%(objectsize)"
+                ).stdout
                 self.assertIn(str(size), sizes.split())
                 self.hub.behave()
 
@@ -239,17 +278,27 @@ class GitAccepts(unittest.TestCase):
         self.assertNotEqual(self.fetch("advanced", self.made["commit"])[1].returncode, 0)
         store, done = self.fetch("advanced-heads", "+refs/heads/*:refs/heads/*")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(self.git("-C", store, "cat-file", "-t", self.made["commit"]).stdout, "commit\n")
+        self.assertEqual(
+            self.git("-C", store, "cat-file", "-t", self.made["commit"]).stdout, "commit\n"
+        )
 
     def test_every_variant_arrives_as_it_is(self):
-        incomplete = {"tree-empty-name", "tree-cut", "tree-missing-blob"}  # git reads trees while it fetches
+        incomplete = {
+            "tree-empty-name",
+            "tree-cut",
+            "tree-missing-blob",
+        }  # git reads trees while it fetches
         for name in variants.catalogue():
             with self.subTest(name):
-                made = self.hub.control("POST", "variants", {"repository": REPOSITORY[1:], "name": name})
+                made = self.hub.control(
+                    "POST", "variants", {"repository": REPOSITORY[1:], "name": name}
+                )
                 store, done = self.fetch(name, made["commit"], f"/kernels/{made['id']}")
                 self.assertEqual(done.returncode != 0, name in incomplete, done.stderr)
                 if name not in incomplete:
-                    self.assertEqual(self.git("-C", store, "cat-file", "-t", made["commit"]).stdout, "commit\n")
+                    self.assertEqual(
+                        self.git("-C", store, "cat-file", "-t", made["commit"]).stdout, "commit\n"
+                    )
 
 
 if __name__ == "__main__":

@@ -18,9 +18,21 @@ class RunningHub:
     """The process, its addresses and its control endpoint. Ends with its `with` block."""
 
     def __init__(self, root: Path, *options: str):
-        command = [sys.executable, str(HERE / "fake_hub.py"), "--root", str(root), "--stdin", *options]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, text=True)
+        command = [
+            sys.executable,
+            str(HERE / "fake_hub.py"),
+            "--root",
+            str(root),
+            "--stdin",
+            *options,
+        ]
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         line = self.process.stdout.readline()
         if not line:
             raise RuntimeError(f"the fake Hub does not start: {self.process.stderr.read()}")
@@ -47,7 +59,9 @@ class RunningHub:
     def control(self, method: str, path: str, body=None):
         data = json.dumps(body).encode() if body is not None else None
         request = urllib.request.Request(f"{self.ready['control_url']}/{path}", data, method=method)
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=30) as answer:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
+            request, timeout=30
+        ) as answer:
             return json.load(answer)
 
     def counters(self) -> dict:
@@ -70,7 +84,12 @@ def example_root(folder: Path) -> dict:
     library = folder / "library.so"
     library.write_bytes(b"\x7fELF" + bytes(range(256)) * 800)
     root = folder / "root"
-    build = ("--library", f"torch212-cxx11-cu130-x86_64-linux={library}=7.5,9.0", "--random", "images/one.cubin=9KiB")
+    build = (
+        "--library",
+        f"torch212-cxx11-cu130-x86_64-linux={library}=7.5,9.0",
+        "--random",
+        "images/one.cubin=9KiB",
+    )
     made = make_repository(root, *build)
     twin = make_repository(root, "--repo", "models/kernels-community/deformable-detr", *build)
     return made | {"root": root, "model_commit": twin["commit"], "library": library}
@@ -105,6 +124,19 @@ def raw_exchange(url: str, request: bytes, bytes_max: int = 400_000, quiet_s: fl
 
 def clean_environment(**extra: str) -> dict:
     """No proxies, tokens or git settings of whoever runs the tests."""
-    kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH", "TMPDIR") if name in os.environ}
-    return kept | {"HOME": tempfile.gettempdir(), "LC_ALL": "C.UTF-8", "GIT_CONFIG_NOSYSTEM": "1",
-                   "GIT_TERMINAL_PROMPT": "0", "no_proxy": "*"} | extra
+    kept = {
+        name: os.environ[name]
+        for name in ("PATH", "LD_LIBRARY_PATH", "TMPDIR")
+        if name in os.environ
+    }
+    return (
+        kept
+        | {
+            "HOME": tempfile.gettempdir(),
+            "LC_ALL": "C.UTF-8",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_TERMINAL_PROMPT": "0",
+            "no_proxy": "*",
+        }
+        | extra
+    )

@@ -65,7 +65,11 @@ def describe(entry: Entry, expand: bool, xet: bool) -> dict:
         "path": entry.path,
     }
     if entry.pointer is not None:
-        described["lfs"] = {"oid": entry.pointer.oid, "size": entry.pointer.size, "pointerSize": entry.size}
+        described["lfs"] = {
+            "oid": entry.pointer.oid,
+            "size": entry.pointer.size,
+            "pointerSize": entry.size,
+        }
         if xet:
             described["xetHash"] = xet_hash(entry.pointer.oid)
     if expand:
@@ -96,11 +100,13 @@ def _page(exchange: Exchange, items: list, expand: bool) -> Response:
     size = min(exchange.hub.options.page_size, _EXPANDED_PAGE_SIZE if expand else 1000)
     size = min(size, int(query.get("limit", size)))
     start = int(base64.urlsafe_b64decode(query["cursor"])) if "cursor" in query else 0
-    response = json_response(items[start:start + size])
+    response = json_response(items[start : start + size])
     if start + size < len(items):
         cursor = base64.urlsafe_b64encode(str(start + size).encode()).decode()
         kept = [f"{key}={quote(value)}" for key, value in query.items() if key != "cursor"]
-        address = exchange.url(exchange.request.path) + "?" + "&".join([*kept, f"cursor={quote(cursor)}"])
+        address = (
+            exchange.url(exchange.request.path) + "?" + "&".join([*kept, f"cursor={quote(cursor)}"])
+        )
         response.set("Link", f'<{address}>; rel="next"')
     return response
 
@@ -111,14 +117,21 @@ def paths_info(exchange: Exchange) -> Response:
     form = parse_qs(exchange.request.body.decode(), keep_blank_values=True)
     expand = form.get("expand", ["false"])[0].lower() == "true"
     entries = (found.repository.entry(commit, path.strip("/")) for path in form.get("paths", []))
-    return json_response([describe(entry, expand, exchange.hub.options.xet) for entry in entries if entry])
+    return json_response(
+        [describe(entry, expand, exchange.hub.options.xet) for entry in entries if entry]
+    )
 
 
 def commits(exchange: Exchange) -> Response:
     found = exchange.find()
     listed = [
-        {"id": one.id, "title": one.title, "message": one.message, "authors": [{"user": one.author}],
-         "date": one.date.replace("+00:00", ".000Z")}
+        {
+            "id": one.id,
+            "title": one.title,
+            "message": one.message,
+            "authors": [{"user": one.author}],
+            "date": one.date.replace("+00:00", ".000Z"),
+        }
         for one in found.repository.commits(_commit(exchange, found))
     ]
     return json_response(listed).set("X-Total-Count", len(listed))
@@ -136,7 +149,11 @@ def organization(exchange: Exchange) -> Response:
     known = exchange.hub.root.settings("organizations").get(name)
     if known is None:
         raise HubError(404, "This organization does not exist")
-    overview = {"avatarUrl": exchange.url("/avatar.png"), "name": name, "fullname": known.get("fullname", name)}
+    overview = {
+        "avatarUrl": exchange.url("/avatar.png"),
+        "name": name,
+        "fullname": known.get("fullname", name),
+    }
     overview["isVerified"] = bool(known.get("verified"))
     if known.get("trusted"):
         overview["trustedKernelPublisher"] = True
@@ -148,8 +165,16 @@ def whoami(exchange: Exchange) -> Response:
     if caller.token is None:
         raise HubError(401, "Invalid username or password.")
     user = exchange.hub.root.settings("tokens")[caller.token].get("user", "someone")
-    return json_response({"type": "user", "id": user, "name": user, "fullname": user, "orgs": [],
-                          "auth": {"type": "access_token", "accessToken": {"role": "read"}}})
+    return json_response(
+        {
+            "type": "user",
+            "id": user,
+            "name": user,
+            "fullname": user,
+            "orgs": [],
+            "auth": {"type": "access_token", "accessToken": {"role": "read"}},
+        }
+    )
 
 
 VERBS = {

@@ -8,21 +8,30 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Optional, Sequence
+from collections.abc import Sequence
 
 SOURCE_FOLDER = Path(__file__).resolve().parent.parent / "hub_kernel"
 _SOURCE = "ms_deform_attn.cu"
 _COMMON = ["-std=c++17", "-O3", "-frandom-seed=1"]
 # As a torch extension: the CUDA runtime is somebody else's. No build id, no symbols for debuggers.
-_LIBRARY = ["-shared", "-cudart", "none", "-Xcompiler", "-fPIC,-g0",
-            "-Xlinker", "--build-id=none", "-Xlinker", "-s"]
+_LIBRARY = [
+    "-shared",
+    "-cudart",
+    "none",
+    "-Xcompiler",
+    "-fPIC,-g0",
+    "-Xlinker",
+    "--build-id=none",
+    "-Xlinker",
+    "-s",
+]
 
 
 class NoCompiler(Exception):
     pass
 
 
-def find_nvcc(given: Optional[str]) -> str:
+def find_nvcc(given: str | None) -> str:
     """--nvcc, else $NVCC, else the one on PATH."""
     name = given or os.environ.get("NVCC") or "nvcc"
     found = shutil.which(name)
@@ -31,9 +40,13 @@ def find_nvcc(given: Optional[str]) -> str:
     return found
 
 
-def compile_library(nvcc: str, architectures: Sequence[str], work: Path, compression: str = "") -> Path:
+def compile_library(
+    nvcc: str, architectures: Sequence[str], work: Path, compression: str = ""
+) -> Path:
     """A shared library. `architectures` are nvcc's names: sm_90 is machine code, compute_75 is PTX."""
-    return _compile(nvcc, [*_LIBRARY, *_targets(architectures), *_compression(compression)], ".so", work)
+    return _compile(
+        nvcc, [*_LIBRARY, *_targets(architectures), *_compression(compression)], ".so", work
+    )
 
 
 def compile_image(nvcc: str, architectures: Sequence[str], work: Path) -> Path:
@@ -72,8 +85,13 @@ def _compile(nvcc: str, flags: Sequence[str], suffix: str, work: Path) -> Path:
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_suffix(f".{os.getpid()}{suffix}").resolve()
-    done = subprocess.run([*command, "-o", str(partial), _SOURCE], cwd=SOURCE_FOLDER,
-                          capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*command, "-o", str(partial), _SOURCE],
+        cwd=SOURCE_FOLDER,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode != 0:
         raise NoCompiler(f"{' '.join(command)}: {done.stderr.strip()}")
     partial.rename(target)

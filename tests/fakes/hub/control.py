@@ -3,7 +3,8 @@ port of its own, so that nothing here shows in the counters.
 
     GET    /counters            what has been seen        POST   /reset     forget it
     GET    /requests            the log, oldest first
-    GET    /misbehaviours       what is on                POST   /misbehaviours {"name", "pattern", "hits", "value"}
+    GET    /misbehaviours       what is on
+    POST   /misbehaviours       {"name", "pattern", "hits", "value"}: one more
     DELETE /misbehaviours       all off                   DELETE /misbehaviours/NAME
     POST   /options             {"bytes_per_s", "file_duration_s", "page_size", "xet", "wants"}
     POST   /variants            {"repository": "kernels/ns/name", "name": NAME} -> {"commit", "branch"}
@@ -67,7 +68,9 @@ def _reset(hub: Hub, given: dict, argument: str) -> dict:
 
 
 def _switch_on(hub: Hub, given: dict, argument: str) -> dict:
-    rule = make_rule(given["name"], given.get("pattern", "*"), given.get("hits"), given.get("value"))
+    rule = make_rule(
+        given["name"], given.get("pattern", "*"), given.get("hits"), given.get("value")
+    )
     hub.misbehaviours.add(rule)
     return rule.describe()
 

@@ -38,14 +38,20 @@ class Counters:
         with self._lock:
             self._leaks.append({"listener": role, "path": path})
 
-    def answered(self, record: dict) -> None:
+    def answered(self, record: dict) -> dict:
         """`record` has listener, method, target, kind, status, bytes, range, authorization."""
         with self._lock:
             self._kinds[record["kind"]] += 1
             self._paths[f"{record['method']} {record['target'].partition('?')[0]}"] += 1
             self._statuses[str(record["status"])] += 1
-            self._bytes += record["bytes"]
             self._log.append(record)
+        return record
+
+    def sent(self, record: dict, count: int) -> None:
+        """How many bytes the answer had, known once it is sent or given up."""
+        with self._lock:
+            record["bytes"] = count
+            self._bytes += count
 
     def snapshot(self) -> dict:
         with self._lock:
@@ -63,4 +69,4 @@ class Counters:
 
     def requests(self) -> list:
         with self._lock:
-            return list(self._log)
+            return [dict(record) for record in self._log]

@@ -7,7 +7,7 @@ is a function from Response to Response.
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Iterable, Optional, Union
+from collections.abc import Iterable
 from urllib.parse import parse_qsl, unquote
 
 
@@ -25,7 +25,7 @@ class FileRange:
             return file.read(self.length)
 
 
-Body = Union[bytes, FileRange, Iterable[bytes]]
+Body = bytes | FileRange | Iterable[bytes]
 
 
 @dataclass(frozen=True)
@@ -52,14 +52,16 @@ class Request:
 @dataclass
 class Response:
     status: int = 200
-    headers: list = field(default_factory=list)  # (name, value) pairs: order and repetition are kept
+    headers: list = field(
+        default_factory=list
+    )  # (name, value) pairs: order and repetition are kept
     body: Body = b""
-    raw: Optional[Iterable[bytes]] = None  # sent verbatim in place of status line, headers and body
+    raw: Iterable[bytes] | None = None  # sent verbatim in place of status line, headers and body
     close: bool = False  # close the connection afterwards
     reset: bool = False  # ... with a TCP reset
     paced: bool = False  # the content of a file, so --pace and --duration hold
 
-    def get(self, name: str) -> Optional[str]:
+    def get(self, name: str) -> str | None:
         for key, value in self.headers:
             if key.lower() == name.lower():
                 return value
@@ -84,7 +86,7 @@ class Response:
 class HubError(Exception):
     """An answer of section 2.8's kind; raised by handlers, turned into a Response by the server."""
 
-    def __init__(self, status: int, message: str, code: Optional[str] = None, **headers: str):
+    def __init__(self, status: int, message: str, code: str | None = None, **headers: str):
         super().__init__(message)
         self.status, self.message, self.code = status, message, code
         self.headers = [(name.replace("_", "-"), value) for name, value in headers.items()]

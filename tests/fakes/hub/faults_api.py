@@ -1,7 +1,7 @@
 """The JSON API gone wrong: no JSON, too much of it, pages that repeat or leave out, paths that escape."""
 
 import json
-from typing import Callable, Iterator
+from collections.abc import Callable, Iterator
 
 from .exchange import Response, json_response
 from .misbehaviours import API, misbehaviour
@@ -21,7 +21,9 @@ def json_other_shape(exchange, proceed, value):
     return json_response(7)
 
 
-@misbehaviour("json-deep", "the API answers with VALUE brackets inside each other", API, value="1000000")
+@misbehaviour(
+    "json-deep", "the API answers with VALUE brackets inside each other", API, value="1000000"
+)
 def json_deep(exchange, proceed, value):
     return Response(200, [_JSON], b"[" * int(value) + b"]" * int(value))
 
@@ -42,7 +44,9 @@ def json_not_utf8(exchange, proceed, value):
     return Response(200, [_JSON], b'{"sha": "\xff\xfe", "branches": [{"name": "\xc3("}]}')
 
 
-@misbehaviour("refs-lie", "the API says that every branch points to a commit that does not exist", ("refs",))
+@misbehaviour(
+    "refs-lie", "the API says that every branch points to a commit that does not exist", ("refs",)
+)
 def refs_lie(exchange, proceed, value):
     response = proceed()
     if response.status != 200:
@@ -62,7 +66,11 @@ def refs_none(exchange, proceed, value):
 @misbehaviour("sha-lies", "the API says that the revision is a commit that does not exist", _INFO)
 def sha_lies(exchange, proceed, value):
     response = proceed()
-    return json_response(json.loads(response.content()) | {"sha": "3" * 40}) if response.status == 200 else response
+    return (
+        json_response(json.loads(response.content()) | {"sha": "3" * 40})
+        if response.status == 200
+        else response
+    )
 
 
 @misbehaviour("sha-short", "the API gives seven digits where forty are due", _INFO)
@@ -83,7 +91,12 @@ def _change_tree(proceed, change: Callable[[list], list]) -> Response:
 
 
 def _file(path: str) -> dict:
-    return {"type": "file", "oid": "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391", "size": 0, "path": path}
+    return {
+        "type": "file",
+        "oid": "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
+        "size": 0,
+        "path": path,
+    }
 
 
 @misbehaviour("listing-drops-entry", "a page of the tree lacks its last entry", _TREE)
@@ -101,19 +114,29 @@ def listing_pages_endless(exchange, proceed, value):
     return proceed().set("Link", f'<{exchange.url(exchange.request.target)}>; rel="next"')
 
 
-@misbehaviour("listing-next-other-host", "the next page of the tree is on another host, which counts tokens", _TREE)
+@misbehaviour(
+    "listing-next-other-host",
+    "the next page of the tree is on another host, which counts tokens",
+    _TREE,
+)
 def listing_next_other_host(exchange, proceed, value):
     if exchange.role != "hub":
         return proceed()
-    return proceed().set("Link", f'<{exchange.hub.urls["cdn"]}{exchange.request.target}>; rel="next"')
+    return proceed().set(
+        "Link", f'<{exchange.hub.urls["cdn"]}{exchange.request.target}>; rel="next"'
+    )
 
 
 @misbehaviour("listing-sizes-lie", "the tree names sizes that files do not have", _TREE)
 def listing_sizes_lie(exchange, proceed, value):
-    return _change_tree(proceed, lambda entries: [one | {"size": one["size"] + 1} for one in entries])
+    return _change_tree(
+        proceed, lambda entries: [one | {"size": one["size"] + 1} for one in entries]
+    )
 
 
-@misbehaviour("listing-hashes-lie", "the tree names SHA-256 hashes that LFS files do not have", _TREE)
+@misbehaviour(
+    "listing-hashes-lie", "the tree names SHA-256 hashes that LFS files do not have", _TREE
+)
 def listing_hashes_lie(exchange, proceed, value):
     def lied(one: dict) -> dict:
         return one | {"lfs": one["lfs"] | {"oid": "4" * 64}} if "lfs" in one else one
@@ -151,8 +174,13 @@ def publisher_untrusted(exchange, proceed, value):
     response = proceed()
     if response.status != 200:
         return response
-    return json_response({key: one for key, one in json.loads(response.content()).items()
-                          if key != "trustedKernelPublisher"})
+    return json_response(
+        {
+            key: one
+            for key, one in json.loads(response.content()).items()
+            if key != "trustedKernelPublisher"
+        }
+    )
 
 
 @misbehaviour("publisher-unknown", "the publisher is no organisation", ("organization",))

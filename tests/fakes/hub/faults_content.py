@@ -2,7 +2,7 @@
 
 import gzip as gzip_format
 import zlib
-from typing import Iterator
+from collections.abc import Iterator
 
 from .exchange import Response
 from .misbehaviours import FILES, misbehaviour
@@ -29,12 +29,16 @@ def truncate(exchange, proceed, value):
     response = proceed()
     if carries_file(response):
         content = _announced(response)
-        response.body, response.close = content[:len(content) // 2], True
+        response.body, response.close = content[: len(content) // 2], True
     return response
 
 
-@misbehaviour("truncate-last-byte", "all of a file but its last byte arrives, then the connection closes",
-              FILES, _GET)
+@misbehaviour(
+    "truncate-last-byte",
+    "all of a file but its last byte arrives, then the connection closes",
+    FILES,
+    _GET,
+)
 def truncate_last_byte(exchange, proceed, value):
     response = proceed()
     if carries_file(response):
@@ -42,17 +46,24 @@ def truncate_last_byte(exchange, proceed, value):
     return response
 
 
-@misbehaviour("short-file", "a file lacks its second half, and Content-Length agrees with that", FILES, _GET)
+@misbehaviour(
+    "short-file", "a file lacks its second half, and Content-Length agrees with that", FILES, _GET
+)
 def short_file(exchange, proceed, value):
     response = proceed()
     if carries_file(response):
         content = response.content()
-        response.body = content[:len(content) // 2]
+        response.body = content[: len(content) // 2]
     return response
 
 
-@misbehaviour("long-file", "a file has VALUE bytes too many, and Content-Length agrees with that",
-              FILES, _GET, value="1")
+@misbehaviour(
+    "long-file",
+    "a file has VALUE bytes too many, and Content-Length agrees with that",
+    FILES,
+    _GET,
+    value="1",
+)
 def long_file(exchange, proceed, value):
     response = proceed()
     if carries_file(response):
@@ -68,7 +79,9 @@ def empty_file(exchange, proceed, value):
     return response
 
 
-@misbehaviour("flip-byte", "the middle byte of a file is another one; the length is right", FILES, _GET)
+@misbehaviour(
+    "flip-byte", "the middle byte of a file is another one; the length is right", FILES, _GET
+)
 def flip_byte(exchange, proceed, value):
     response = proceed()
     if carries_file(response):
@@ -92,7 +105,7 @@ def swapped_blocks(exchange, proceed, value):
     response = proceed()
     if carries_file(response):
         content = response.content()
-        response.body = content[len(content) // 2:] + content[:len(content) // 2]
+        response.body = content[len(content) // 2 :] + content[: len(content) // 2]
     return response
 
 
@@ -100,10 +113,14 @@ def swapped_blocks(exchange, proceed, value):
 def html_page(exchange, proceed, value):
     response = proceed()
     page = b"<!DOCTYPE html><html><body><h1>Please log in to the network</h1></body></html>"
-    return Response(200, [*response.headers, ("X-Cache", "portal")], page).set("Content-Type", "text/html")
+    return Response(200, [*response.headers, ("X-Cache", "portal")], page).set(
+        "Content-Type", "text/html"
+    )
 
 
-@misbehaviour("stall", "half of a file arrives, then nothing for VALUE seconds", FILES, _GET, _FOREVER_S)
+@misbehaviour(
+    "stall", "half of a file arrives, then nothing for VALUE seconds", FILES, _GET, _FOREVER_S
+)
 def stall(exchange, proceed, value):
     response = proceed()
     if carries_file(response):
@@ -113,13 +130,18 @@ def stall(exchange, proceed, value):
 
 
 def _halves(exchange, content: bytes, seconds: float) -> Iterator[bytes]:
-    yield content[:len(content) // 2]
+    yield content[: len(content) // 2]
     exchange.pause(seconds)
-    yield content[len(content) // 2:]
+    yield content[len(content) // 2 :]
 
 
-@misbehaviour("stall-first-byte", "the headers of a file arrive, its first byte only after VALUE seconds",
-              FILES, _GET, _FOREVER_S)
+@misbehaviour(
+    "stall-first-byte",
+    "the headers of a file arrive, its first byte only after VALUE seconds",
+    FILES,
+    _GET,
+    _FOREVER_S,
+)
 def stall_first_byte(exchange, proceed, value):
     response = proceed()
     if carries_file(response):
@@ -142,7 +164,7 @@ def drip(exchange, proceed, value):
 
 def _drops(exchange, content: bytes, seconds: float) -> Iterator[bytes]:
     for at in range(len(content)):
-        yield content[at:at + 1]
+        yield content[at : at + 1]
         exchange.pause(seconds)
 
 
@@ -166,11 +188,13 @@ def reset_body(exchange, proceed, value):
     response = proceed()
     if carries_file(response):
         content = _announced(response)
-        response.body, response.reset = content[:len(content) // 2], True
+        response.body, response.reset = content[: len(content) // 2], True
     return response
 
 
-@misbehaviour("gzip", "a file is sent with Content-Encoding: gzip though nobody asked for it", FILES, _GET)
+@misbehaviour(
+    "gzip", "a file is sent with Content-Encoding: gzip though nobody asked for it", FILES, _GET
+)
 def gzip(exchange, proceed, value):
     response = proceed()
     if carries_file(response):
@@ -187,7 +211,13 @@ def gzip_unnamed(exchange, proceed, value):
     return response
 
 
-@misbehaviour("gzip-bomb", "a few MiB with Content-Encoding: gzip that inflate to VALUE MiB", FILES, _GET, "4096")
+@misbehaviour(
+    "gzip-bomb",
+    "a few MiB with Content-Encoding: gzip that inflate to VALUE MiB",
+    FILES,
+    _GET,
+    "4096",
+)
 def gzip_bomb(exchange, proceed, value):
     response = proceed()
     if carries_file(response):

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Iterator
+from collections.abc import Iterator
 
 from .exchange import HubError, Response, redirect
 from .gitprocess import commit_bytes, create_repository, git, tree_bytes, write_object
@@ -55,12 +55,16 @@ def _endless_refs() -> Iterator[bytes]:
     yield _SERVICE + pkt_line(b"1" * 40 + b" HEAD\0side-band-64k ofs-delta\n")
     number = 0
     while True:
-        lines = (pkt_line(b"1" * 40 + b" refs/heads/branch-%d\n" % (number + at)) for at in range(1000))
+        lines = (
+            pkt_line(b"1" * 40 + b" refs/heads/branch-%d\n" % (number + at)) for at in range(1000)
+        )
         yield b"".join(lines)
         number += 1000
 
 
-@misbehaviour("git-refs-sha256", "info/refs says that the repository's object ids are SHA-256", _REFS)
+@misbehaviour(
+    "git-refs-sha256", "info/refs says that the repository's object ids are SHA-256", _REFS
+)
 def refs_sha256(exchange, proceed, value):
     line = b"1" * 64 + b" refs/heads/v1\0side-band-64k object-format=sha256 agent=git/fake\n"
     return Response(200, [_ADVERTISEMENT], _SERVICE + pkt_line(line) + b"0000")
@@ -83,10 +87,14 @@ def dumb(exchange, proceed, value):
 
 @misbehaviour("git-refs-error", "info/refs carries an ERR line", _REFS)
 def refs_error(exchange, proceed, value):
-    return Response(200, [_ADVERTISEMENT], _SERVICE + pkt_line(b"ERR access denied or repository not exported"))
+    return Response(
+        200, [_ADVERTISEMENT], _SERVICE + pkt_line(b"ERR access denied or repository not exported")
+    )
 
 
-@misbehaviour("git-redirect", "307 to another path of the same host, on info/refs and on upload-pack", GIT)
+@misbehaviour(
+    "git-redirect", "307 to another path of the same host, on info/refs and on upload-pack", GIT
+)
 def git_redirect(exchange, proceed, value):
     if "moved" in exchange.request.query:
         return proceed()
@@ -94,12 +102,18 @@ def git_redirect(exchange, proceed, value):
     return redirect(307, target + ("&" if "?" in target else "?") + "moved=1")
 
 
-@misbehaviour("git-pack-redirect", "307 on upload-pack alone, to the name with or without .git", _PACK)
+@misbehaviour(
+    "git-pack-redirect", "307 on upload-pack alone, to the name with or without .git", _PACK
+)
 def pack_redirect(exchange, proceed, value):
     path = exchange.request.path
     if "moved" in exchange.request.query:
         return proceed()
-    other = path.replace(".git/", "/") if ".git/" in path else path.replace("/git-upload-pack", ".git/git-upload-pack")
+    other = (
+        path.replace(".git/", "/")
+        if ".git/" in path
+        else path.replace("/git-upload-pack", ".git/git-upload-pack")
+    )
     return redirect(307, f"{other}?moved=1")
 
 
@@ -108,7 +122,9 @@ def pack_error(exchange, proceed, value):
     return Response(200, [_RESULT], pkt_line(b"ERR upload-pack: not our ref"))
 
 
-@misbehaviour("git-pack-band-error", "upload-pack reports an error in band 3 after a few bytes", _PACK)
+@misbehaviour(
+    "git-pack-band-error", "upload-pack reports an error in band 3 after a few bytes", _PACK
+)
 def pack_band_error(exchange, proceed, value):
     bands = pkt_line(b"\1PACK\0\0\0\2") + pkt_line(b"\3fatal: the repository is being moved\n")
     return Response(200, [_RESULT], pkt_line(b"NAK\n") + bands + b"0000")
@@ -121,7 +137,9 @@ def pack_500(exchange, proceed, value):
 
 @misbehaviour("git-pack-html", "upload-pack answers 200 with a web page", _PACK)
 def pack_html(exchange, proceed, value):
-    return Response(200, [("Content-Type", "text/html")], b"<html><body>Please log in</body></html>")
+    return Response(
+        200, [("Content-Type", "text/html")], b"<html><body>Please log in</body></html>"
+    )
 
 
 @misbehaviour("git-pack-silence", "upload-pack answers 200 with an empty body", _PACK)
@@ -153,35 +171,50 @@ def _acknowledgements() -> Iterator[bytes]:
 
 @misbehaviour("git-unauthorized", "401 for git alone; files are served", GIT)
 def git_unauthorized(exchange, proceed, value):
-    return HubError(401, "Invalid username or password.", WWW_Authenticate='Basic realm="Hugging Face"').response()
+    return HubError(
+        401, "Invalid username or password.", WWW_Authenticate='Basic realm="Hugging Face"'
+    ).response()
 
 
 # Repositories that have changed. They are shadows: the real one is never touched.
 
 
-@misbehaviour("branch-moved", "every branch was force-pushed to an unrelated commit; git still serves the old by id",
-              _REPOSITORY)
+@misbehaviour(
+    "branch-moved",
+    "every branch was force-pushed to an unrelated commit; git still serves the old by id",
+    _REPOSITORY,
+)
 def branch_moved(exchange, proceed, value):
     exchange.shadow, exchange.wants = _shadow(exchange, "moved"), "any"
     return proceed()
 
 
-@misbehaviour("branch-moved-lost", "every branch was force-pushed, and git refuses the commit that no ref reaches",
-              _REPOSITORY)
+@misbehaviour(
+    "branch-moved-lost",
+    "every branch was force-pushed, and git refuses the commit that no ref reaches",
+    _REPOSITORY,
+)
 def branch_moved_lost(exchange, proceed, value):
     exchange.shadow, exchange.wants = _shadow(exchange, "moved"), "reachable"
     return proceed()
 
 
-@misbehaviour("branch-advanced", "every branch has a newer commit on top; git serves only what refs point to",
-              _REPOSITORY)
+@misbehaviour(
+    "branch-advanced",
+    "every branch has a newer commit on top; git serves only what refs point to",
+    _REPOSITORY,
+)
 def branch_advanced(exchange, proceed, value):
     exchange.shadow, exchange.wants = _shadow(exchange, "advanced"), "refs"
     return proceed()
 
 
-@misbehaviour("commit-missing", "the repositories of one type (VALUE) have another history, without the commit",
-              _REPOSITORY, value="kernels")
+@misbehaviour(
+    "commit-missing",
+    "the repositories of one type (VALUE) have another history, without the commit",
+    _REPOSITORY,
+    value="kernels",
+)
 def commit_missing(exchange, proceed, value):
     if exchange.plural == value:
         exchange.shadow = _shadow(exchange, "unrelated")

@@ -1,6 +1,6 @@
 """Headers that lie, are missing, never end or are none; connections that die before them."""
 
-from typing import Iterator
+from collections.abc import Iterator
 
 from .misbehaviours import EVERYTHING, HUB_FILES, misbehaviour
 from .exchange import Response
@@ -34,7 +34,9 @@ def etag_weak(exchange, proceed, value):
     return response
 
 
-@misbehaviour("linked-size-lies", "X-Linked-Size names a length that the file does not have", HUB_FILES)
+@misbehaviour(
+    "linked-size-lies", "X-Linked-Size names a length that the file does not have", HUB_FILES
+)
 def linked_size_lies(exchange, proceed, value):
     response = proceed()
     size = response.get("X-Linked-Size")
@@ -49,11 +51,16 @@ def no_repo_commit(exchange, proceed, value):
 @misbehaviour("other-repo-commit", "X-Repo-Commit names another commit", HUB_FILES)
 def other_repo_commit(exchange, proceed, value):
     response = proceed()
-    return response.set("X-Repo-Commit", _OTHER_COMMIT) if response.get("X-Repo-Commit") else response
+    return (
+        response.set("X-Repo-Commit", _OTHER_COMMIT) if response.get("X-Repo-Commit") else response
+    )
 
 
-@misbehaviour("no-hub-headers", "every header by which the Hub is known is missing, as behind a rewriting proxy",
-              HUB_FILES)
+@misbehaviour(
+    "no-hub-headers",
+    "every header by which the Hub is known is missing, as behind a rewriting proxy",
+    HUB_FILES,
+)
 def no_hub_headers(exchange, proceed, value):
     response = proceed()
     for name in ("X-Repo-Commit", "X-Linked-Size", "X-Linked-ETag", "ETag", "X-Xet-Hash", "Link"):
@@ -71,13 +78,20 @@ def close_silently(exchange, proceed, value):
     return Response(0, raw=[], close=True)
 
 
-@misbehaviour("close-in-headers", "the connection is closed in the middle of a header line", EVERYTHING)
+@misbehaviour(
+    "close-in-headers", "the connection is closed in the middle of a header line", EVERYTHING
+)
 def close_in_headers(exchange, proceed, value):
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Len"
     return Response(200, raw=[head], close=True)
 
 
-@misbehaviour("stall-headers", "the request is read and not answered for VALUE seconds", EVERYTHING, value="3600")
+@misbehaviour(
+    "stall-headers",
+    "the request is read and not answered for VALUE seconds",
+    EVERYTHING,
+    value="3600",
+)
 def stall_headers(exchange, proceed, value):
     exchange.pause(float(value))
     return proceed()
@@ -139,7 +153,9 @@ def status_garbage(exchange, proceed, value):
     return Response(0, raw=[b"HTTP/1.1 fine\r\nContent-Length: 0\r\n\r\n"], close=True)
 
 
-@misbehaviour("header-injection", "a header value holds control characters and terminal escapes", EVERYTHING)
+@misbehaviour(
+    "header-injection", "a header value holds control characters and terminal escapes", EVERYTHING
+)
 def header_injection(exchange, proceed, value):
     text = "\x1b[2J\x07 owned \x1b]0;title\x07"
     return Response(500, [("X-Error-Message", text), ("X-Request-Id", text)], b"\x1b[31mred\x1b[0m")

@@ -1,7 +1,7 @@
 """Answers of the LFS batch API that refuse, or that describe something else than was asked."""
 
 import json
-from typing import Callable
+from collections.abc import Callable
 
 from .exchange import Response
 from .lfs import lfs_response, refusal
@@ -80,7 +80,9 @@ def whole_500(exchange, proceed, value):
     return refusal(500, "Internal error")
 
 
-@misbehaviour("lfs-507", "the batch as a whole fails with 507: the server's storage is full", _BATCH)
+@misbehaviour(
+    "lfs-507", "the batch as a whole fails with 507: the server's storage is full", _BATCH
+)
 def whole_507(exchange, proceed, value):
     return refusal(507, "Insufficient storage")
 
@@ -108,13 +110,21 @@ def no_actions(exchange, proceed, value):
 @misbehaviour("lfs-other-transfer", "the batch chooses a transfer that was not offered", _BATCH)
 def other_transfer(exchange, proceed, value):
     response = proceed()
-    return lfs_response(json.loads(response.content()) | {"transfer": "xet"}) if response.status == 200 else response
+    return (
+        lfs_response(json.loads(response.content()) | {"transfer": "xet"})
+        if response.status == 200
+        else response
+    )
 
 
 @misbehaviour("lfs-other-hash", "the batch says that its ids are of another hash", _BATCH)
 def other_hash(exchange, proceed, value):
     response = proceed()
-    return lfs_response(json.loads(response.content()) | {"hash_algo": "md5"}) if response.status == 200 else response
+    return (
+        lfs_response(json.loads(response.content()) | {"hash_algo": "md5"})
+        if response.status == 200
+        else response
+    )
 
 
 @misbehaviour("lfs-href-file", "the batch gives file:// URLs to download from", _BATCH)
@@ -136,7 +146,9 @@ def href_expired(exchange, proceed, value):
     return _each_action(proceed, expire)
 
 
-@misbehaviour("lfs-header-injection", "the batch asks for a request header that holds a line break", _BATCH)
+@misbehaviour(
+    "lfs-header-injection", "the batch asks for a request header that holds a line break", _BATCH
+)
 def header_injection(exchange, proceed, value):
     evil = {"X-Note": "a\r\nHost: evil.example\r\n\r\nGET /admin HTTP/1.1"}
     return _each_action(proceed, lambda action: action.update(header=evil))

@@ -1,11 +1,21 @@
 """Packs that must not be believed: damaged, incomplete, of other objects, or far larger than they look."""
 
 import zlib
-from typing import Callable
+from collections.abc import Callable
 
 from .exchange import Response
 from .misbehaviours import misbehaviour
-from .packs import TYPES, Object, bomb, delta_bomb, entry_header, objects, pack, split_answer, wanted
+from .packs import (
+    TYPES,
+    Object,
+    bomb,
+    delta_bomb,
+    entry_header,
+    objects,
+    pack,
+    split_answer,
+    wanted,
+)
 from .pointer import parse_pointer
 
 _PACK = ("git-pack",)
@@ -47,18 +57,20 @@ def pack_checksum(exchange, proceed, value):
     return _spoil_pack(exchange, proceed, lambda data: data[:-1] + bytes([data[-1] ^ 1]))
 
 
-@misbehaviour("git-pack-flip", "one bit inside the pack is flipped; the checksum is the honest one", _PACK)
+@misbehaviour(
+    "git-pack-flip", "one bit inside the pack is flipped; the checksum is the honest one", _PACK
+)
 def pack_flip(exchange, proceed, value):
     def flip(data: bytes) -> bytes:
         middle = len(data) // 2
-        return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1:]
+        return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
 
     return _spoil_pack(exchange, proceed, flip)
 
 
 @misbehaviour("git-pack-cut", "half of the pack arrives and the answer ends properly", _PACK)
 def pack_cut(exchange, proceed, value):
-    return _spoil_pack(exchange, proceed, lambda data: data[:len(data) // 2])
+    return _spoil_pack(exchange, proceed, lambda data: data[: len(data) // 2])
 
 
 @misbehaviour("git-pack-dropped", "half of the pack arrives, then the connection closes", _PACK)
@@ -66,19 +78,24 @@ def pack_dropped(exchange, proceed, value):
     response = proceed()
     content = response.content()
     response.set("Content-Length", len(content)).close = True
-    response.body = content[:len(content) // 2]
+    response.body = content[: len(content) // 2]
     return response
 
 
-@misbehaviour("git-pack-stall", "half of the pack arrives, then nothing for VALUE seconds", _PACK, value="3600")
+@misbehaviour(
+    "git-pack-stall",
+    "half of the pack arrives, then nothing for VALUE seconds",
+    _PACK,
+    value="3600",
+)
 def pack_stall(exchange, proceed, value):
     response = proceed()
     content = response.content()
 
     def halves():
-        yield content[:len(content) // 2]
+        yield content[: len(content) // 2]
         exchange.pause(float(value))
-        yield content[len(content) // 2:]
+        yield content[len(content) // 2 :]
 
     response.set("Content-Length", len(content)).body = halves()
     return response
@@ -104,34 +121,56 @@ def pack_count(exchange, proceed, value):
     return _spoil_pack(exchange, proceed, lambda data: data[:8] + b"\xff\xff\xff\xff" + data[12:])
 
 
-@misbehaviour("git-pack-bomb", "a pack with a blob that inflates to VALUE MiB, a thousand times its length",
-              _PACK, value="8192")
+@misbehaviour(
+    "git-pack-bomb",
+    "a pack with a blob that inflates to VALUE MiB, a thousand times its length",
+    _PACK,
+    value="8192",
+)
 def pack_bomb(exchange, proceed, value):
     return _add_entries(exchange, proceed, [bomb(int(value))])
 
 
-@misbehaviour("git-pack-delta-bomb", "a pack of a few kB with a delta that makes VALUE times 16 MiB",
-              _PACK, value="1024")
+@misbehaviour(
+    "git-pack-delta-bomb",
+    "a pack of a few kB with a delta that makes VALUE times 16 MiB",
+    _PACK,
+    value="1024",
+)
 def pack_delta_bomb(exchange, proceed, value):
     return _add_entries(exchange, proceed, delta_bomb(int(value)))
 
 
-@misbehaviour("git-pack-size-lie", "a pack with an object whose head says one TiB and whose data is 3 bytes", _PACK)
+@misbehaviour(
+    "git-pack-size-lie",
+    "a pack with an object whose head says one TiB and whose data is 3 bytes",
+    _PACK,
+)
 def pack_size_lie(exchange, proceed, value):
-    return _add_entries(exchange, proceed, [entry_header(TYPES["blob"], 1024**4) + zlib.compress(b"abc")])
+    return _add_entries(
+        exchange, proceed, [entry_header(TYPES["blob"], 1024**4) + zlib.compress(b"abc")]
+    )
 
 
-@misbehaviour("git-pack-extra", "a pack with the honest objects and VALUE others that nothing names",
-              _PACK, value="1000")
+@misbehaviour(
+    "git-pack-extra",
+    "a pack with the honest objects and VALUE others that nothing names",
+    _PACK,
+    value="1000",
+)
 def pack_extra(exchange, proceed, value):
-    extra = [Object("blob", b"nothing names me %d" % number).packed() for number in range(int(value))]
+    extra = [
+        Object("blob", b"nothing names me %d" % number).packed() for number in range(int(value))
+    ]
     return _add_entries(exchange, proceed, extra)
 
 
-def _replace_first(found: list, matches: Callable[[Object], bool], changed: Callable[[Object], Object]) -> list:
+def _replace_first(
+    found: list, matches: Callable[[Object], bool], changed: Callable[[Object], Object]
+) -> list:
     for at, one in enumerate(found):
         if matches(one):
-            return [*found[:at], changed(one), *found[at + 1:]]
+            return [*found[:at], changed(one), *found[at + 1 :]]
     return found
 
 
@@ -141,32 +180,57 @@ def _root_tree(found: list, commit: str) -> str:
     return content[5:45].decode()
 
 
-@misbehaviour("git-wrong-commit", "the pack has another commit in place of the one that was asked for", _PACK)
+@misbehaviour(
+    "git-wrong-commit", "the pack has another commit in place of the one that was asked for", _PACK
+)
 def wrong_commit(exchange, proceed, value):
-    return _spoil_objects(exchange, proceed, lambda found, commit: _replace_first(
-        found, lambda one: one.id == commit, lambda one: Object("commit", one.content + b"changed\n")))
+    return _spoil_objects(
+        exchange,
+        proceed,
+        lambda found, commit: _replace_first(
+            found,
+            lambda one: one.id == commit,
+            lambda one: Object("commit", one.content + b"changed\n"),
+        ),
+    )
 
 
 @misbehaviour("git-wrong-tree", "the pack has a tree of another id than the commit names", _PACK)
 def wrong_tree(exchange, proceed, value):
     def change(found: list, commit: str) -> list:
         root = _root_tree(found, commit)
-        return _replace_first(found, lambda one: one.id == root,
-                              lambda one: Object("tree", one.content[:-1] + bytes([one.content[-1] ^ 1])))
+        return _replace_first(
+            found,
+            lambda one: one.id == root,
+            lambda one: Object("tree", one.content[:-1] + bytes([one.content[-1] ^ 1])),
+        )
 
     return _spoil_objects(exchange, proceed, change)
 
 
-@misbehaviour("git-wrong-pointer", "the pack has an LFS pointer of another id than the tree names", _PACK)
+@misbehaviour(
+    "git-wrong-pointer", "the pack has an LFS pointer of another id than the tree names", _PACK
+)
 def wrong_pointer(exchange, proceed, value):
-    return _spoil_objects(exchange, proceed, lambda found, commit: _replace_first(
-        found, lambda one: one.kind == "blob" and parse_pointer(one.content) is not None,
-        lambda one: Object("blob", one.content.replace(b"sha256:", b"sha256:0", 1)[:-2] + b"\n")))
+    return _spoil_objects(
+        exchange,
+        proceed,
+        lambda found, commit: _replace_first(
+            found,
+            lambda one: one.kind == "blob" and parse_pointer(one.content) is not None,
+            lambda one: Object(
+                "blob", one.content.replace(b"sha256:", b"sha256:0", 1)[:-2] + b"\n"
+            ),
+        ),
+    )
 
 
 def _without(exchange, proceed, dropped: Callable[[Object, list, str], bool]) -> Response:
-    return _spoil_objects(exchange, proceed, lambda found, commit: [
-        one for one in found if not dropped(one, found, commit)])
+    return _spoil_objects(
+        exchange,
+        proceed,
+        lambda found, commit: [one for one in found if not dropped(one, found, commit)],
+    )
 
 
 @misbehaviour("git-missing-commit", "the pack lacks the commit that was asked for", _PACK)
@@ -176,10 +240,15 @@ def missing_commit(exchange, proceed, value):
 
 @misbehaviour("git-missing-tree", "the pack lacks the tree that the commit names", _PACK)
 def missing_tree(exchange, proceed, value):
-    return _without(exchange, proceed, lambda one, found, commit: one.id == _root_tree(found, commit))
+    return _without(
+        exchange, proceed, lambda one, found, commit: one.id == _root_tree(found, commit)
+    )
 
 
 @misbehaviour("git-missing-pointers", "the pack lacks every LFS pointer", _PACK)
 def missing_pointers(exchange, proceed, value):
-    return _without(exchange, proceed, lambda one, found, commit:
-                    one.kind == "blob" and parse_pointer(one.content) is not None)
+    return _without(
+        exchange,
+        proceed,
+        lambda one, found, commit: one.kind == "blob" and parse_pointer(one.content) is not None,
+    )

@@ -34,7 +34,7 @@ def _shifted(exchange, proceed, shift: int) -> Response:
         return honest
     first = min(max(0, span[0] + shift), span[1])
     content = _whole(exchange, proceed).content()
-    honest.body = content[first:span[1] + 1]
+    honest.body = content[first : span[1] + 1]
     return honest.set("Content-Range", f"bytes {first}-{span[1]}/{span[2]}")
 
 
@@ -43,23 +43,35 @@ def range_ignored(exchange, proceed, value):
     return _whole(exchange, proceed)
 
 
-@misbehaviour("range-earlier", "a 206 starts VALUE bytes before the place asked for", FILES, _GET, "100")
+@misbehaviour(
+    "range-earlier", "a 206 starts VALUE bytes before the place asked for", FILES, _GET, "100"
+)
 def range_earlier(exchange, proceed, value):
     return _shifted(exchange, proceed, -int(value))
 
 
-@misbehaviour("range-later", "a 206 leaves out the first VALUE bytes of what was asked for", FILES, _GET, "100")
+@misbehaviour(
+    "range-later",
+    "a 206 leaves out the first VALUE bytes of what was asked for",
+    FILES,
+    _GET,
+    "100",
+)
 def range_later(exchange, proceed, value):
     return _shifted(exchange, proceed, int(value))
 
 
-@misbehaviour("range-mislabelled", "a 206 carries the start of the file and claims to be the part asked for",
-              FILES, _GET)
+@misbehaviour(
+    "range-mislabelled",
+    "a 206 carries the start of the file and claims to be the part asked for",
+    FILES,
+    _GET,
+)
 def range_mislabelled(exchange, proceed, value):
     honest = proceed()
     span = _partial(honest)
     if span:
-        honest.body = _whole(exchange, proceed).content()[:span[1] + 1 - span[0]]
+        honest.body = _whole(exchange, proceed).content()[: span[1] + 1 - span[0]]
     return honest
 
 
@@ -67,7 +79,11 @@ def range_mislabelled(exchange, proceed, value):
 def range_wrong_total(exchange, proceed, value):
     honest = proceed()
     span = _partial(honest)
-    return honest.set("Content-Range", f"bytes {span[0]}-{span[1]}/{span[2] + 4096}") if span else honest
+    return (
+        honest.set("Content-Range", f"bytes {span[0]}-{span[1]}/{span[2] + 4096}")
+        if span
+        else honest
+    )
 
 
 @misbehaviour("range-unnamed", "a 206 without Content-Range", FILES, _GET)
@@ -81,7 +97,7 @@ def range_multipart(exchange, proceed, value):
     honest = proceed()
     if honest.status != 206:
         return honest
-    head = f"--part\r\nContent-Type: application/octet-stream\r\nContent-Range: {honest.get('Content-Range')}\r\n\r\n"
+    head = f"--part\r\nContent-Range: {honest.get('Content-Range')}\r\n\r\n"
     honest.body = head.encode() + honest.content() + b"\r\n--part--\r\n"
     return honest.remove("Content-Range").set("Content-Type", "multipart/byteranges; boundary=part")
 
@@ -93,15 +109,21 @@ def range_refused(exchange, proceed, value):
     return Response(416, [("Content-Range", f"bytes */{span[2]}")]) if span else honest
 
 
-@misbehaviour("range-refused-resized", "416 for every request with Range, naming another length of the file",
-              FILES, _GET)
+@misbehaviour(
+    "range-refused-resized",
+    "416 for every request with Range, naming another length of the file",
+    FILES,
+    _GET,
+)
 def range_refused_resized(exchange, proceed, value):
     honest = proceed()
     span = _partial(honest)
     return Response(416, [("Content-Range", f"bytes */{span[2] // 2}")]) if span else honest
 
 
-@misbehaviour("changed-between", "the file of the second request is not the file of the first", FILES, _GET)
+@misbehaviour(
+    "changed-between", "the file of the second request is not the file of the first", FILES, _GET
+)
 def changed_between(exchange, proceed, value):
     honest = proceed()
     if honest.status == 206 and isinstance(honest.body, (bytes, FileRange)):

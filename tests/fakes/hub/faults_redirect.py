@@ -19,7 +19,12 @@ def redirect_loop(exchange, proceed, value):
     return redirect(307, exchange.request.target)
 
 
-@misbehaviour("redirect-chain", "VALUE redirects, each to a new URL, before the answer", EVERYTHING, value="30")
+@misbehaviour(
+    "redirect-chain",
+    "VALUE redirects, each to a new URL, before the answer",
+    EVERYTHING,
+    value="30",
+)
 def redirect_chain(exchange, proceed, value):
     hop = int(exchange.request.query.get(_MARK, "0"))
     if hop >= int(value):
@@ -27,16 +32,22 @@ def redirect_chain(exchange, proceed, value):
     return redirect(307, _with_query(exchange.request.target, _MARK, hop + 1))
 
 
-@misbehaviour("redirect-other-host", "a redirect to another host, which counts the tokens that arrive",
-              (*HUB_FILES, *GIT, "lfs-batch", "tree", "refs", "info", "revision"))
+@misbehaviour(
+    "redirect-other-host",
+    "a redirect to another host, which counts the tokens that arrive",
+    (*HUB_FILES, *GIT, "lfs-batch", "tree", "refs", "info", "revision"),
+)
 def redirect_other_host(exchange, proceed, value):
     if exchange.role != "hub":
         return proceed()
     return redirect(307, exchange.hub.urls["cdn"] + exchange.request.target)
 
 
-@misbehaviour("redirect-other-port", "a redirect to another port of the same host name, which counts tokens",
-              (*HUB_FILES, *GIT, "lfs-batch"))
+@misbehaviour(
+    "redirect-other-port",
+    "a redirect to another port of the same host name, which counts tokens",
+    (*HUB_FILES, *GIT, "lfs-batch"),
+)
 def redirect_other_port(exchange, proceed, value):
     if exchange.role != "hub":
         return proceed()
@@ -45,7 +56,9 @@ def redirect_other_port(exchange, proceed, value):
     return redirect(307, f"{own.scheme}://{own.hostname}:{port}{exchange.request.target}")
 
 
-@misbehaviour("redirect-downgrade", "a redirect from https to http (where the Hub speaks TLS)", EVERYTHING)
+@misbehaviour(
+    "redirect-downgrade", "a redirect from https to http (where the Hub speaks TLS)", EVERYTHING
+)
 def redirect_downgrade(exchange, proceed, value):
     if exchange.role == "plain":
         return proceed()
@@ -57,7 +70,9 @@ def redirect_file(exchange, proceed, value):
     return redirect(302, "file:///etc/passwd")
 
 
-@misbehaviour("redirect-scheme", "a redirect to a scheme that is neither http nor https", EVERYTHING)
+@misbehaviour(
+    "redirect-scheme", "a redirect to a scheme that is neither http nor https", EVERYTHING
+)
 def redirect_scheme(exchange, proceed, value):
     return redirect(302, "gopher://127.0.0.1:70/_x")
 
@@ -72,7 +87,9 @@ def redirect_garbage(exchange, proceed, value):
     return redirect(302, "http://[::bad::/%zz")
 
 
-@misbehaviour("redirect-credentials", "a redirect whose Location holds a user name and a password", EVERYTHING)
+@misbehaviour(
+    "redirect-credentials", "a redirect whose Location holds a user name and a password", EVERYTHING
+)
 def redirect_credentials(exchange, proceed, value):
     where = urlsplit(exchange.hub.urls["cdn"]).netloc
     return redirect(302, f"http://root:hunter2@{where}{exchange.request.target}")
@@ -83,7 +100,9 @@ def redirect_dead_port(exchange, proceed, value):
     return redirect(302, "http://127.0.0.1:9/nothing")
 
 
-@misbehaviour("redirect-unknown-host", "a redirect to a host name that does not resolve", EVERYTHING)
+@misbehaviour(
+    "redirect-unknown-host", "a redirect to a host name that does not resolve", EVERYTHING
+)
 def redirect_unknown_host(exchange, proceed, value):
     return redirect(302, "http://no-such-host.invalid/nothing")
 

@@ -16,15 +16,20 @@ def _refuse(status: int, message: str, code=None, **headers) -> Response:
 
 @misbehaviour("unauthorized", "401, as for an anonymous caller of a missing or private repository")
 def unauthorized(exchange, proceed, value):
-    return _refuse(401, "Invalid username or password.", WWW_Authenticate='Basic realm="Hugging Face"')
+    return _refuse(
+        401, "Invalid username or password.", WWW_Authenticate='Basic realm="Hugging Face"'
+    )
 
 
 @misbehaviour("token-rejected", "401 'Invalid credentials' for every request that carries a token")
 def token_rejected(exchange, proceed, value):
     if "authorization" not in exchange.request.headers:
         return proceed()
-    return _refuse(401, "Invalid credentials in Authorization header",
-                   WWW_Authenticate='Basic realm="Hugging Face"')
+    return _refuse(
+        401,
+        "Invalid credentials in Authorization header",
+        WWW_Authenticate='Basic realm="Hugging Face"',
+    )
 
 
 @misbehaviour("gated-anonymous", "401 GatedRepo for files, as for an anonymous caller", _FILES)
@@ -34,8 +39,11 @@ def gated_anonymous(exchange, proceed, value):
 
 @misbehaviour("gated", "403 GatedRepo for files, as for a caller without a grant", _FILES)
 def gated(exchange, proceed, value):
-    return _refuse(403, f"Access to {exchange.repo_id} is restricted and you are not in the authorized list.",
-                   "GatedRepo")
+    return _refuse(
+        403,
+        f"Access to {exchange.repo_id} is restricted and you are not in the authorized list.",
+        "GatedRepo",
+    )
 
 
 @misbehaviour("disabled", "403 'Access to this resource is disabled.'")
@@ -55,7 +63,9 @@ def cdn_expired(exchange, proceed, value):
 
 @misbehaviour("cdn-missing", "404 from the CDN: the content is gone", ("cdn",))
 def cdn_missing(exchange, proceed, value):
-    return Response(404, [("Content-Type", "application/xml")], b"<Error><Code>NoSuchKey</Code></Error>")
+    return Response(
+        404, [("Content-Type", "application/xml")], b"<Error><Code>NoSuchKey</Code></Error>"
+    )
 
 
 @misbehaviour("repo-not-found", "404 RepoNotFound")
@@ -103,13 +113,17 @@ def rate_limited(exchange, proceed, value):
     return _refuse(429, "We had to rate limit your IP", Retry_After=value)
 
 
-@misbehaviour("rate-limited-date", "429 with Retry-After as a date, VALUE seconds from now", value="1")
+@misbehaviour(
+    "rate-limited-date", "429 with Retry-After as a date, VALUE seconds from now", value="1"
+)
 def rate_limited_date(exchange, proceed, value):
     date = email.utils.formatdate(time.time() + float(value) + 1, usegmt=True)
     return _refuse(429, "We had to rate limit your address", Retry_After=date)
 
 
-@misbehaviour("rate-limited-window", "429 without Retry-After; RateLimit says r=0 and t=VALUE", value="1")
+@misbehaviour(
+    "rate-limited-window", "429 without Retry-After; RateLimit says r=0 and t=VALUE", value="1"
+)
 def rate_limited_window(exchange, proceed, value):
     return _refuse(429, "The window is used up", RateLimit=f'"resolvers";r=0;t={value}')
 
@@ -140,7 +154,11 @@ def unavailable(exchange, proceed, value):
     return _refuse(503, "Service Unavailable")
 
 
-@misbehaviour("unavailable-then-ok", "503 for the first VALUE requests of each URL, then the answer", value="2")
+@misbehaviour(
+    "unavailable-then-ok",
+    "503 for the first VALUE requests of each URL, then the answer",
+    value="2",
+)
 def unavailable_then_ok(exchange, proceed, value):
     seen = exchange.hub.seen(f"unavailable {exchange.request.method} {exchange.request.path}")
     return _refuse(503, "Service Unavailable, try again") if seen <= int(value) else proceed()
@@ -172,7 +190,9 @@ def warning(exchange, proceed, value):
     return proceed().set("X-HF-Warning", "deprecation; this endpoint goes away")
 
 
-@misbehaviour("model-gone", "401 for every request for a model-type repository: that type has been removed")
+@misbehaviour(
+    "model-gone", "401 for every request for a model-type repository: that type has been removed"
+)
 def model_gone(exchange, proceed, value):
     return unauthorized(exchange, proceed, value) if exchange.plural == "models" else proceed()
 

@@ -8,7 +8,6 @@ at once.
 import hashlib
 import re
 from pathlib import Path
-from typing import Optional
 from urllib.parse import quote
 
 from .exchange import FileRange, HubError, Request, Response, redirect
@@ -78,14 +77,16 @@ def _redirect_to_cdn(exchange: Exchange, found: Found, commit: str, entry: Entry
         refresh = exchange.url(f"/api/{found.plural}/{found.id}/xet-read-token/{commit}")
         rebuild = f"{exchange.hub.urls['cdn']}/v1/reconstructions/{xet}"
         response.set("X-Xet-Hash", xet)
-        response.set("Link", f'<{refresh}>; rel="xet-auth", <{rebuild}>; rel="xet-reconstruction-info"')
+        response.set(
+            "Link", f'<{refresh}>; rel="xet-auth", <{rebuild}>; rel="xet-reconstruction-info"'
+        )
     return response
 
 
 def cdn(exchange: Exchange) -> Response:
     """The other host: knows signed URLs and bytes, no repositories, no tokens."""
     if "authorization" in exchange.request.headers:
-        text = b"<Error><Code>InvalidArgument</Code><Message>Only one auth mechanism allowed</Message></Error>"
+        text = b"<Error><Message>Only one auth mechanism allowed</Message></Error>"
         return Response(400, [("Content-Type", "application/xml")], text)
     oid = exchange.hub.signed_oid(exchange.request)
     if oid is None:
@@ -100,11 +101,14 @@ def cdn(exchange: Exchange) -> Response:
 def expired() -> Response:
     """A CDN's refusal has no header of the Hub's."""
     text = b"<Error><Code>AccessDenied</Code><Message>Access denied</Message></Error>"
-    return Response(403, [("Content-Type", "application/xml"), ("X-Cache", "Error from cloudfront")], text)
+    return Response(
+        403, [("Content-Type", "application/xml"), ("X-Cache", "Error from cloudfront")], text
+    )
 
 
-def _ranged(request: Request, content: Optional[bytes], path: Optional[Path], etag: str,
-            headers: list) -> Response:
+def _ranged(
+    request: Request, content: bytes | None, path: Path | None, etag: str, headers: list
+) -> Response:
     """200, 206, 304 or 416 for a body that is either in memory or in a file."""
     total = len(content) if content is not None else path.stat().st_size
     headers = [("ETag", etag), ("Accept-Ranges", "bytes"), *headers]

@@ -4,7 +4,6 @@ import os
 import subprocess
 import zlib
 from pathlib import Path
-from typing import Optional
 
 from . import packs
 from .exchange import HubError, Response
@@ -65,12 +64,18 @@ def _backend(exchange: Exchange, repository: Path) -> Response:
     }
     body = _inflated(request.body, request.headers.get("content-encoding"))
     environment["CONTENT_LENGTH"] = str(len(body))
-    done = subprocess.run(["git", "http-backend"], input=body, env=environment,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    done = subprocess.run(
+        ["git", "http-backend"],
+        input=body,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        check=False,
+    )
     return _from_cgi(done.stdout)
 
 
-def _inflated(body: bytes, encoding: Optional[str]) -> bytes:
+def _inflated(body: bytes, encoding: str | None) -> bytes:
     """git compresses long lists of wants."""
     if encoding != "gzip":
         return body
@@ -95,5 +100,7 @@ def _from_cgi(output: bytes) -> Response:
 
 
 def have_backend() -> bool:
-    folder = subprocess.run(["git", "--exec-path"], capture_output=True, text=True, check=False).stdout.strip()
+    folder = subprocess.run(
+        ["git", "--exec-path"], capture_output=True, text=True, check=False
+    ).stdout.strip()
     return os.access(os.path.join(folder, "git-http-backend"), os.X_OK)

@@ -3,7 +3,7 @@
 import os
 import subprocess
 from pathlib import Path
-from typing import Optional, Sequence
+from collections.abc import Sequence
 
 COMMIT_DATE = "2026-08-01T10:00:00Z"
 
@@ -33,7 +33,7 @@ class GitError(Exception):
     pass
 
 
-def git(repository: Path, *arguments: str, stdin: Optional[bytes] = None) -> bytes:
+def git(repository: Path, *arguments: str, stdin: bytes | None = None) -> bytes:
     done = subprocess.run(
         ["git", f"--git-dir={repository}", *arguments],
         input=stdin if stdin is not None else b"",
@@ -62,7 +62,10 @@ def write_object(repository: Path, kind: str, content: bytes) -> str:
 def tree_bytes(entries: Sequence[tuple]) -> bytes:
     """The content of a tree object from (mode, name, object id) in the order given."""
     return b"".join(
-        mode.encode() + b" " + (name if isinstance(name, bytes) else name.encode()) + b"\0"
+        mode.encode()
+        + b" "
+        + (name if isinstance(name, bytes) else name.encode())
+        + b"\0"
         + bytes.fromhex(identity)
         for mode, name, identity in entries
     )

@@ -10,12 +10,12 @@ import json
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Mapping, Sequence, Union
+from collections.abc import Mapping, Sequence
 
 from .gitprocess import COMMIT_DATE, create_repository, git
 from .pointer import Pointer, pointer_to
 
-Content = Union[bytes, Path]
+Content = bytes | Path
 
 LFS_SUFFIXES = (".so", ".cubin", ".fatbin", ".bin", ".safetensors")
 _WHO = "Kernel Builder <builder@example.com> 1785578400 +0000"
@@ -34,13 +34,17 @@ class BuildVariant:
 
 
 def gitattributes() -> bytes:
-    return "".join(f"*{suffix} filter=lfs diff=lfs merge=lfs -text\n" for suffix in LFS_SUFFIXES).encode()
+    return "".join(
+        f"*{suffix} filter=lfs diff=lfs merge=lfs -text\n" for suffix in LFS_SUFFIXES
+    ).encode()
 
 
 def readme(repo_id: str, license_name: str = "apache-2.0") -> bytes:
     name = repo_id.split("/")[-1]
-    return (f"---\nlibrary_name: kernels\nlicense: {license_name}\ntags:\n- kernel\n---\n\n"
-            f"# {name}\n\nDevice code for tests; made by make_kernel_repo.py.\n").encode()
+    return (
+        f"---\nlibrary_name: kernels\nlicense: {license_name}\ntags:\n- kernel\n---\n\n"
+        f"# {name}\n\nDevice code for tests; made by make_kernel_repo.py.\n"
+    ).encode()
 
 
 def variant_files(variant: BuildVariant, kernel: str) -> dict:
@@ -61,16 +65,25 @@ def variant_files(variant: BuildVariant, kernel: str) -> dict:
         "version": 1,
         "license": variant.license,
         "python-depends": [],
-        "backend": {"type": backend, **({"archs": list(variant.architectures)} if backend == "cuda" else {})},
-        "digest": {"algorithm": "sha256", "files": {
-            path: base64.b64encode(hashlib.sha256(_bytes(content)).digest()).decode()
-            for path, content in sorted(files.items())}},
+        "backend": {
+            "type": backend,
+            **({"archs": list(variant.architectures)} if backend == "cuda" else {}),
+        },
+        "digest": {
+            "algorithm": "sha256",
+            "files": {
+                path: base64.b64encode(hashlib.sha256(_bytes(content)).digest()).decode()
+                for path, content in sorted(files.items())
+            },
+        },
     }
     files["metadata.json"] = (json.dumps(metadata, indent=2) + "\n").encode()
     return {f"build/{variant.name}/{path}": content for path, content in files.items()}
 
 
-def commit_files(root: Path, key: str, branch: str, files: Mapping[str, Content], subject: str) -> str:
+def commit_files(
+    root: Path, key: str, branch: str, files: Mapping[str, Content], subject: str
+) -> str:
     """Puts one commit, with exactly these files, on a branch of ROOT/<key>.git. Returns its id."""
     repository = root / f"{key}.git"
     if not repository.is_dir():
@@ -142,7 +155,7 @@ def ms_deform_attn_backward(
         value, spatial_shapes, level_start_index, locations, weights, grad_output, im2col_step)
 '''
 
-_OPS = '''import torch
+_OPS = """import torch
 
 from . import {ops}
 
@@ -151,4 +164,4 @@ ops = torch.ops.{ops}
 
 def add_op_namespace_prefix(name: str) -> str:
     return f"{ops}::{{name}}"
-'''
+"""

@@ -36,7 +36,9 @@ def _object(exchange: Exchange, key: str, oid: str, size: int) -> dict:
     path = exchange.hub.root.lfs_file(oid) if len(oid) == 64 and oid.isalnum() else None
     described = {"oid": oid, "size": size}
     if path is None or not path.is_file():
-        return described | {"error": {"code": 404, "message": "Object does not exist on the server"}}
+        return described | {
+            "error": {"code": 404, "message": "Object does not exist on the server"}
+        }
     if path.stat().st_size != size:
         return described | {"error": {"code": 422, "message": "The size does not match"}}
     action = {"href": exchange.hub.signed_url(key, oid), "header": {}, "expires_in": URL_LIFE_S}
@@ -49,8 +51,10 @@ def lfs_response(value: dict, status: int = 200) -> Response:
 
 def refusal(status: int, message: str) -> Response:
     """A failure of the whole request has LFS's own body."""
-    response = lfs_response({"message": message, "request_id": "lfs-1",
-                             "documentation_url": "https://example.com/lfs"}, status)
+    response = lfs_response(
+        {"message": message, "request_id": "lfs-1", "documentation_url": "https://example.com/lfs"},
+        status,
+    )
     if status == 401:
         response.set("LFS-Authenticate", 'Basic realm="Git LFS"')
     return response

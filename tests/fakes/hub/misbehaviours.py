@@ -9,7 +9,8 @@ import fnmatch
 import importlib
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Callable, Optional
+from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from .exchange import Response
 
@@ -22,8 +23,17 @@ GIT = ("git-refs", "git-pack")
 API = ("info", "revision", "refs", "tree", "paths-info", "commits", "organization")
 EVERYTHING = ("resolve", "content", "cdn", "raw", *GIT, *API, "lfs-batch", "xet-token", "other")
 
-_MODULES = ("faults_content", "faults_range", "faults_headers", "faults_redirect", "faults_status",
-            "faults_git", "faults_pack", "faults_lfs", "faults_api")
+_MODULES = (
+    "faults_content",
+    "faults_range",
+    "faults_headers",
+    "faults_redirect",
+    "faults_status",
+    "faults_git",
+    "faults_pack",
+    "faults_lfs",
+    "faults_api",
+)
 
 
 @dataclass(frozen=True)
@@ -32,7 +42,7 @@ class Misbehaviour:
     text: str
     kinds: tuple
     methods: tuple
-    value: Optional[str]  # what VALUE is when none is given
+    value: str | None  # what VALUE is when none is given
     apply: Callable
 
 
@@ -42,8 +52,8 @@ class Rule:
 
     misbehaviour: Misbehaviour
     pattern: str = "*"
-    hits_left: Optional[int] = None  # None: for ever
-    value: Optional[str] = None
+    hits_left: int | None = None  # None: for ever
+    value: str | None = None
 
     def matches(self, exchange: "Exchange") -> bool:
         request = exchange.request
@@ -55,15 +65,24 @@ class Rule:
         return fnmatch.fnmatchcase(subject, self.pattern)
 
     def describe(self) -> dict:
-        return {"name": self.misbehaviour.name, "pattern": self.pattern, "hits_left": self.hits_left,
-                "value": self.value}
+        return {
+            "name": self.misbehaviour.name,
+            "pattern": self.pattern,
+            "hits_left": self.hits_left,
+            "value": self.value,
+        }
 
 
 _catalogue: dict = {}
 
 
-def misbehaviour(name: str, text: str, kinds: tuple = EVERYTHING, methods: tuple = (),
-                 value: Optional[str] = None):
+def misbehaviour(
+    name: str,
+    text: str,
+    kinds: tuple = EVERYTHING,
+    methods: tuple = (),
+    value: str | None = None,
+):
     """Registers the function below under a name. Without methods it holds for every method."""
 
     def register(function):
@@ -91,7 +110,7 @@ def parse_rule(text: str) -> Rule:
     return make_rule(name, pattern or "*", int(hits) if hits else None, value or None)
 
 
-def make_rule(name: str, pattern: str = "*", hits: Optional[int] = None, value=None) -> Rule:
+def make_rule(name: str, pattern: str = "*", hits: int | None = None, value=None) -> Rule:
     known = catalogue()
     if name not in known:
         raise ValueError(f"no misbehaviour is called '{name}'; --list prints them")
@@ -110,7 +129,7 @@ class Misbehaviours:
         with self._lock:
             self._rules.append(rule)
 
-    def remove(self, name: Optional[str] = None) -> None:
+    def remove(self, name: str | None = None) -> None:
         """Of that name; without one, all."""
         with self._lock:
             self._rules = [rule for rule in self._rules if name and rule.misbehaviour.name != name]
@@ -139,5 +158,7 @@ def answer(exchange: "Exchange", honest: Callable[[], Response]) -> Response:
     return proceed()
 
 
-def _around(rule: Rule, exchange: "Exchange", inner: Callable[[], Response]) -> Callable[[], Response]:
+def _around(
+    rule: Rule, exchange: "Exchange", inner: Callable[[], Response]
+) -> Callable[[], Response]:
     return lambda: rule.misbehaviour.apply(exchange, inner, rule.value)

@@ -5,13 +5,15 @@ import re
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Optional, Sequence
+from collections.abc import Sequence
 
 from .gitprocess import git
 
 TYPES = {"commit": 1, "tree": 2, "blob": 3, "tag": 4}
 REF_DELTA = 7
-VERBATIM = "served-verbatim"  # a file of this name in a repository: send every object, whatever is asked
+VERBATIM = (
+    "served-verbatim"  # a file of this name in a repository: send every object, whatever is asked
+)
 _BAND_BYTES_MAX = 65515
 _WANT = re.compile(rb"want ([0-9a-f]{40})")
 
@@ -23,7 +25,9 @@ class Object:
 
     @property
     def id(self) -> str:
-        return hashlib.sha1(f"{self.kind} {len(self.content)}\0".encode() + self.content).hexdigest()
+        return hashlib.sha1(
+            f"{self.kind} {len(self.content)}\0".encode() + self.content
+        ).hexdigest()
 
     def packed(self) -> bytes:
         return entry_header(TYPES[self.kind], len(self.content)) + zlib.compress(self.content)
@@ -40,8 +44,10 @@ class Answer:
     def with_pack(self, pack: bytes, ended: bool = True) -> bytes:
         if not self.banded:
             return self.head + pack
-        bands = [pkt_line(b"\1" + pack[at:at + _BAND_BYTES_MAX])
-                 for at in range(0, len(pack), _BAND_BYTES_MAX)]
+        bands = [
+            pkt_line(b"\1" + pack[at : at + _BAND_BYTES_MAX])
+            for at in range(0, len(pack), _BAND_BYTES_MAX)
+        ]
         return self.head + b"".join(bands) + (b"0000" if ended else b"")
 
 
@@ -49,14 +55,14 @@ def pkt_line(content: bytes) -> bytes:
     return b"%04x" % (len(content) + 4) + content
 
 
-def split_answer(body: bytes) -> Optional[Answer]:
+def split_answer(body: bytes) -> Answer | None:
     """None while the two sides still negotiate: then no pack is in the answer."""
     at, head_end, bands, banded = 0, 0, [], False
     while at < len(body):
-        if body[at:at + 4] == b"PACK":
+        if body[at : at + 4] == b"PACK":
             return Answer(body[:at], body[at:], False)
-        length = int(body[at:at + 4], 16)
-        content = body[at + 4:at + length] if length else b""
+        length = int(body[at : at + 4], 16)
+        content = body[at + 4 : at + length] if length else b""
         at += max(length, 4)
         if content[:1] == b"\1":
             banded = True
@@ -88,14 +94,18 @@ def _read(stream: bytes) -> list:
         end = stream.index(b"\n", at)
         _, kind, size = stream[at:end].decode().split()
         at = end + 1
-        found.append(Object(kind, stream[at:at + int(size)]))
+        found.append(Object(kind, stream[at : at + int(size)]))
         at += int(size) + 1
     return found
 
 
-def pack(entries: Sequence[bytes], count: Optional[int] = None) -> bytes:
+def pack(entries: Sequence[bytes], count: int | None = None) -> bytes:
     """A pack of entries that are packed already, with the checksum that belongs to it."""
-    body = b"PACK" + (2).to_bytes(4, "big") + (len(entries) if count is None else count).to_bytes(4, "big")
+    body = (
+        b"PACK"
+        + (2).to_bytes(4, "big")
+        + (len(entries) if count is None else count).to_bytes(4, "big")
+    )
     body += b"".join(entries)
     return body + hashlib.sha1(body).digest()
 

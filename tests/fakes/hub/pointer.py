@@ -3,7 +3,6 @@
 import hashlib
 import re
 from dataclasses import dataclass
-from typing import Optional
 
 VERSION = "https://git-lfs.github.com/spec/v1"
 _PATTERN = re.compile(
@@ -25,7 +24,7 @@ def pointer_to(content: bytes) -> Pointer:
     return Pointer(hashlib.sha256(content).hexdigest(), len(content))
 
 
-def parse_pointer(blob: bytes) -> Optional[Pointer]:
+def parse_pointer(blob: bytes) -> Pointer | None:
     """None for anything that is an ordinary file."""
     if len(blob) >= POINTER_BYTES_MAX:
         return None

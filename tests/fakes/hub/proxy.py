@@ -12,7 +12,6 @@ import ssl
 import sys
 import threading
 from base64 import b64encode
-from typing import Optional
 from urllib.parse import urlsplit
 
 from .state import Hub
@@ -26,7 +25,7 @@ class Proxy(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 1024
 
-    def __init__(self, hub: Hub, tls: Optional[ssl.SSLContext], login: Optional[str]):
+    def __init__(self, hub: Hub, tls: ssl.SSLContext | None, login: str | None):
         super().__init__(("127.0.0.1", 0), _Connection)
         self.hub, self.tls = hub, tls
         self.expected = "Basic " + b64encode(login.encode()).decode() if login else None
@@ -40,7 +39,7 @@ class Proxy(http.server.ThreadingHTTPServer):
         self.hub.counters.connected("proxy")
         return accepted
 
-    def target(self, host: str, port: Optional[int]) -> tuple:
+    def target(self, host: str, port: int | None) -> tuple:
         """Where a request for this host is carried."""
         if host in _LOCAL and port:
             return host, port
@@ -77,19 +76,32 @@ class _Connection(http.server.BaseHTTPRequestHandler):
         return True
 
     def _count(self, status: int, sent_bytes: int = 0) -> None:
-        self.server.hub.counters.answered({
-            "listener": "proxy", "method": self.command, "target": self.path, "kind": "proxy", "status": status,
-            "bytes": sent_bytes, "range": None, "authorization": "Authorization" in self.headers,
-            "user_agent": self.headers.get("User-Agent", "")})
+        counters = self.server.hub.counters
+        record = counters.answered(
+            {
+                "listener": "proxy",
+                "method": self.command,
+                "target": self.path,
+                "kind": "proxy",
+                "status": status,
+                "bytes": 0,
+                "range": None,
+                "authorization": "Authorization" in self.headers,
+                "user_agent": self.headers.get("User-Agent", ""),
+            }
+        )
+        counters.sent(record, sent_bytes)
 
     def do_CONNECT(self) -> None:
         if self._refused():
             self._count(407)
             return
         host, _, port = self.path.rpartition(":")
-        with socket.create_connection(self.server.target(host.strip("[]"), int(port)), _IDLE_S) as far:
-            self.connection.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        with socket.create_connection(
+            self.server.target(host.strip("[]"), int(port)), _IDLE_S
+        ) as far:
             self._count(200)
+            self.connection.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
             self._pump(far)
         self.close_connection = True
 
@@ -114,7 +126,9 @@ class _Connection(http.server.BaseHTTPRequestHandler):
             self.send_error(400, "A proxy wants an absolute URL")
             return
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        far = http.client.HTTPConnection(*self.server.target(where.hostname, where.port), timeout=_IDLE_S)
+        far = http.client.HTTPConnection(
+            *self.server.target(where.hostname, where.port), timeout=_IDLE_S
+        )
         own = ("proxy-authorization", "proxy-connection", "connection")
         headers = {name: value for name, value in self.headers.items() if name.lower() not in own}
         path = where.path + (f"?{where.query}" if where.query else "")
@@ -130,8 +144,8 @@ class _Connection(http.server.BaseHTTPRequestHandler):
                 self.send_header(name, value)
         length = answer.getheader("Content-Length") if self.command == "HEAD" else len(content)
         self.send_header("Content-Length", str(length or 0))
+        self._count(answer.status, len(content))
         self.end_headers()
         self.wfile.write(content)
-        self._count(answer.status, len(content))
 
     do_HEAD = do_POST = do_GET

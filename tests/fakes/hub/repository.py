@@ -8,7 +8,6 @@ import functools
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Optional
 
 from .gitprocess import GitError, git
 from .pointer import POINTER_BYTES_MAX, Pointer, parse_pointer
@@ -25,7 +24,7 @@ class Entry:
     oid: str  # git's id: of the pointer where the file is in LFS
     size: int  # of the blob in git
     path: str
-    pointer: Optional[Pointer] = None
+    pointer: Pointer | None = None
 
     @property
     def content_size(self) -> int:
@@ -54,7 +53,7 @@ class Repository:
             found[name] = peeled or direct
         return found
 
-    def resolve(self, revision: str) -> Optional[str]:
+    def resolve(self, revision: str) -> str | None:
         """The commit that a branch, tag, `refs/...` name, full or abbreviated commit id stands for."""
         if _COMMIT.fullmatch(revision):
             return revision if _is_commit(self.path, revision) else None
@@ -67,7 +66,9 @@ class Repository:
         if not _ABBREVIATED.fullmatch(revision):
             return None
         try:
-            return git(self.path, "rev-parse", "--verify", f"{revision}^{{commit}}").decode().strip()
+            return (
+                git(self.path, "rev-parse", "--verify", f"{revision}^{{commit}}").decode().strip()
+            )
         except GitError:
             return None
 
@@ -75,7 +76,7 @@ class Repository:
         """Every file and folder of a commit, in git's order."""
         return _entries(self.path, commit)
 
-    def entry(self, commit: str, path: str) -> Optional[Entry]:
+    def entry(self, commit: str, path: str) -> Entry | None:
         return _by_path(self.path, commit).get(path)
 
     def blob(self, oid: str) -> bytes:
@@ -97,7 +98,9 @@ def _known_commit(path: Path, commit: str) -> bool:
 
 def _is_commit(path: Path, commit: str) -> bool:
     try:
-        return _known_commit(path, commit)  # only success is remembered: a commit may be added later
+        return _known_commit(
+            path, commit
+        )  # only success is remembered: a commit may be added later
     except GitError:
         return False
 
@@ -113,8 +116,14 @@ def _entries(path: Path, commit: str) -> tuple:
     small = {oid for _, kind, oid, size, _ in found if kind == "blob" and size < POINTER_BYTES_MAX}
     blobs = _blobs(path, sorted(small))
     return tuple(
-        Entry(mode, kind, oid, size, name.decode("utf-8", "surrogateescape"),
-              parse_pointer(blobs[oid]) if oid in blobs else None)
+        Entry(
+            mode,
+            kind,
+            oid,
+            size,
+            name.decode("utf-8", "surrogateescape"),
+            parse_pointer(blobs[oid]) if oid in blobs else None,
+        )
         for mode, kind, oid, size, name in found
     )
 
@@ -141,6 +150,6 @@ def _blobs(path: Path, oids: list) -> dict:
         at = end + 1
         if len(words) == 3:
             size = int(words[2])
-            found[words[0]] = stream[at:at + size]
+            found[words[0]] = stream[at : at + size]
             at += size + 1
     return found

@@ -15,7 +15,6 @@ import re
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Optional
 
 from .exchange import HubError, Request
 from .repository import Repository
@@ -26,7 +25,7 @@ _ID = re.compile(r"[A-Za-z0-9_.-]{1,96}(/[A-Za-z0-9_.-]{1,96})?")
 
 @dataclass(frozen=True)
 class Caller:
-    token: Optional[str]  # None: anonymous
+    token: str | None  # None: anonymous
     access: tuple = ()  # globs over "kernels/<namespace>/<name>"
 
     def may_read(self, key: str) -> bool:
@@ -58,7 +57,7 @@ class Root:
         self.path = path.resolve()
         self._lock = threading.Lock()
         self._settings: dict = {}
-        self._stamp: Optional[int] = None
+        self._stamp: int | None = None
 
     def settings(self, name: str) -> dict:
         """One top-level object of hub.json, empty if it is not there."""
@@ -73,16 +72,19 @@ class Root:
     def lfs_file(self, oid: str) -> Path:
         return self.path / "lfs" / oid
 
-    def repository_path(self, plural: str, repo_id: str) -> Optional[Path]:
+    def repository_path(self, plural: str, repo_id: str) -> Path | None:
         if plural not in PLURALS or not _ID.fullmatch(repo_id) or ".." in repo_id:
             return None
         path = self.path / plural / f"{repo_id}.git"
         return path if path.is_dir() else None
 
-    def keys(self) -> list:
+    def repositories(self) -> list:
         """Every repository, as kernels/<namespace>/<name>."""
-        return sorted(str(path.relative_to(self.path)).removesuffix(".git")
-                      for plural in PLURALS for path in (self.path / plural).glob("*/*.git"))
+        return sorted(
+            str(path.relative_to(self.path)).removesuffix(".git")
+            for plural in PLURALS
+            for path in (self.path / plural).glob("*/*.git")
+        )
 
     def caller(self, request: Request) -> Caller:
         """Whoever sent a token that nobody issued is refused, even where no token is needed."""
@@ -91,8 +93,11 @@ class Root:
             return Caller(None)
         known = self.settings("tokens").get(token)
         if known is None:
-            raise HubError(401, "Invalid credentials in Authorization header",
-                           WWW_Authenticate='Basic realm="Hugging Face"')
+            raise HubError(
+                401,
+                "Invalid credentials in Authorization header",
+                WWW_Authenticate='Basic realm="Hugging Face"',
+            )
         return Caller(token, tuple(known.get("access", ["*"])))
 
     def find(self, request: Request, plural: str, repo_id: str) -> Found:
@@ -104,8 +109,11 @@ class Root:
         private = bool(flags.get("private"))
         if path is None or (private and not caller.may_read(key)):
             if caller.token is None:
-                raise HubError(401, "Invalid username or password.",
-                               WWW_Authenticate='Basic realm="Hugging Face"')
+                raise HubError(
+                    401,
+                    "Invalid username or password.",
+                    WWW_Authenticate='Basic realm="Hugging Face"',
+                )
             raise HubError(404, "Repository not found", "RepoNotFound")
         if flags.get("disabled"):
             raise HubError(403, "Access to this resource is disabled.")
@@ -120,11 +128,13 @@ class Root:
         kind = found.plural[:-1]
         message = f"Access to {kind} {found.id} is restricted."
         if anonymous:
-            message += " You must have access to it and be authenticated to access it. Please log in."
+            message += (
+                " You must have access to it and be authenticated to access it. Please log in."
+            )
         raise HubError(401 if anonymous else 403, message, "GatedRepo")
 
 
-def _token(header: Optional[str]) -> Optional[str]:
+def _token(header: str | None) -> str | None:
     """The token of a Bearer header, or the password of a Basic one. An empty string is no valid token."""
     if not header:
         return None

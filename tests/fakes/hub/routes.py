@@ -4,7 +4,7 @@ The path is split before it is unquoted, since a revision (`refs%2Fpr%2F1`) and 
 API (`build%2Ftorch-cpu`) are one segment each.
 """
 
-from typing import Callable
+from collections.abc import Callable
 
 from . import api, files, git_service, lfs
 from .exchange import HubError, Response
@@ -46,7 +46,11 @@ def _api(exchange: Exchange, segments: list) -> Callable[[Exchange], Response]:
 def _repository_api(exchange: Exchange, segments: list) -> Callable[[Exchange], Response]:
     """/api/{plural}/[namespace/]name[/verb[/revision[/path...]]]"""
     exchange.plural, rest = segments[0], segments[1:]
-    at = 1 if len(rest) > 1 and rest[1] in api.VERBS and len(rest) < 4 and rest[0] not in api.VERBS else 2
+    at = (
+        1
+        if len(rest) > 1 and rest[1] in api.VERBS and len(rest) < 4 and rest[0] not in api.VERBS
+        else 2
+    )
     exchange.repo_id, tail = "/".join(rest[:at]), rest[at:]
     if not tail:
         exchange.kind = "info"

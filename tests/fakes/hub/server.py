@@ -12,7 +12,6 @@ import sys
 import threading
 import traceback
 import uuid
-from typing import Optional
 
 from . import misbehaviours
 from .exchange import HubError, Request, Response, json_response
@@ -33,7 +32,7 @@ class Listener(socketserver.ThreadingTCPServer):
     block_on_close = False
     request_queue_size = 4096
 
-    def __init__(self, hub: Hub, role: str, tls: Optional[ssl.SSLContext], port: int = 0):
+    def __init__(self, hub: Hub, role: str, tls: ssl.SSLContext | None, port: int = 0):
         super().__init__(("127.0.0.1", port), Connection)
         self.hub, self.role, self.tls = hub, role, tls
         host = "localhost" if role == "cdn" else "127.0.0.1"
@@ -49,7 +48,9 @@ class Listener(socketserver.ThreadingTCPServer):
 
     def shutdown_request(self, request) -> None:
         """The polite FIN, unless wire.reset() has asked for the other thing."""
-        linger = request.fileno() >= 0 and request.getsockopt(socket.SOL_SOCKET, socket.SO_LINGER, 8)
+        linger = request.fileno() >= 0 and request.getsockopt(
+            socket.SOL_SOCKET, socket.SO_LINGER, 8
+        )
         if linger and linger[:4] != bytes(4):
             self.close_request(request)
         else:
@@ -86,10 +87,13 @@ class Connection(http.server.BaseHTTPRequestHandler):
         exchange = self._exchange(wire)
         if self.server.role != "hub" and "authorization" in exchange.request.headers:
             hub.counters.leaked(self.server.role, exchange.request.path)
-        status = 0
         try:
             response = respond(exchange)
-            status = response.status
+        except Gone:
+            response = Response(0, raw=[], close=True)
+        # Counted before it is sent, so that whoever has the answer finds it counted.
+        record = self._count(exchange, response.status)
+        try:
             wire.send(response, self.command, _bytes_per_s(hub, response))
             if response.reset:
                 wire.reset()
@@ -97,7 +101,7 @@ class Connection(http.server.BaseHTTPRequestHandler):
         except Gone:
             self.close_connection = True
         finally:
-            self._count(exchange, status, wire.sent_bytes)
+            hub.counters.sent(record, wire.sent_bytes)
 
     do_HEAD = do_POST = do_GET
 
@@ -126,19 +130,21 @@ class Connection(http.server.BaseHTTPRequestHandler):
             pass  # trailers
         return b"".join(parts)
 
-    def _count(self, exchange: Exchange, status: int, sent_bytes: int) -> None:
+    def _count(self, exchange: Exchange, status: int) -> dict:
         headers = exchange.request.headers
-        self.server.hub.counters.answered({
-            "listener": exchange.role,
-            "method": exchange.request.method,
-            "target": exchange.request.target,
-            "kind": exchange.kind,
-            "status": status,
-            "bytes": sent_bytes,
-            "range": headers.get("range"),
-            "authorization": "authorization" in headers,
-            "user_agent": headers.get("user-agent", ""),
-        })
+        return self.server.hub.counters.answered(
+            {
+                "listener": exchange.role,
+                "method": exchange.request.method,
+                "target": exchange.request.target,
+                "kind": exchange.kind,
+                "status": status,
+                "bytes": 0,
+                "range": headers.get("range"),
+                "authorization": "authorization" in headers,
+                "user_agent": headers.get("user-agent", ""),
+            }
+        )
 
 
 def respond(exchange: Exchange) -> Response:
@@ -152,7 +158,9 @@ def respond(exchange: Exchange) -> Response:
         traceback.print_exc()
         response = json_response({"error": "the fake Hub has failed; its stderr says how"}, 500)
     for name, value in _common_headers(exchange):
-        if response.get(name) is None and not (exchange.kind == "cdn" and name.startswith("RateLimit")):
+        if response.get(name) is None and not (
+            exchange.kind == "cdn" and name.startswith("RateLimit")
+        ):
             response.headers.append((name, value))
     length = body_length(response)
     framed = response.get("Content-Length") or response.get("Transfer-Encoding")
@@ -177,7 +185,7 @@ def _honest(exchange: Exchange, handler) -> Response:
         return HubError(500, f"Internal error: {error}").response()
 
 
-def _renamed(exchange: Exchange) -> Optional[str]:
+def _renamed(exchange: Exchange) -> str | None:
     """A renamed repository answers with a relative redirect that keeps path and query."""
     if not exchange.repo_id or exchange.kind == "content":
         return None
@@ -202,7 +210,7 @@ def _common_headers(exchange: Exchange) -> list:
     ]
 
 
-def _bytes_per_s(hub: Hub, response: Response) -> Optional[float]:
+def _bytes_per_s(hub: Hub, response: Response) -> float | None:
     if not response.paced:
         return None
     length = body_length(response)

@@ -8,7 +8,7 @@ from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Callable, Optional
+from collections.abc import Callable
 from urllib.parse import quote
 
 from .counters import Counters
@@ -25,8 +25,8 @@ _SIGNING_KEY = b"signed by the fake Hub"
 class Options:
     """What the command line sets; the control endpoint may change some of it while the Hub runs."""
 
-    bytes_per_s: Optional[float] = None
-    file_duration_s: Optional[float] = None
+    bytes_per_s: float | None = None
+    file_duration_s: float | None = None
     page_size: int = 1000
     xet: bool = False  # announce Xet storage, as the Hub does; there is none here
     wants: str = "reachable"  # which commits git serves: "refs", "tip", "reachable" or "any"
@@ -41,7 +41,9 @@ class Hub:
     misbehaviours: Misbehaviours = field(default_factory=Misbehaviours)
     stopping: threading.Event = field(default_factory=threading.Event)
     urls: dict = field(default_factory=dict)  # listener role -> base URL
-    _signed: dict = field(default_factory=dict)  # xet hash -> LFS oid, of every signed URL given out
+    _signed: dict = field(
+        default_factory=dict
+    )  # xet hash -> LFS oid, of every signed URL given out
     _seen: Counter = field(default_factory=Counter)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -72,7 +74,7 @@ class Hub:
         """The LFS oid that a signed URL was made for."""
         return self._signed[url.partition("?")[0].rsplit("/", 1)[1]]
 
-    def signed_oid(self, request: Request) -> Optional[str]:
+    def signed_oid(self, request: Request) -> str | None:
         """The LFS oid that a signed URL stands for; None if it was never given out or has expired."""
         query = request.query
         expires, signature = query.get("Expires", ""), query.get("Signature", "").rstrip("~")
@@ -97,8 +99,8 @@ class Exchange:
     repo_id: str = ""
     revision: str = ""
     path: str = ""
-    wants: Optional[str] = None  # what git serves for this request, if not as the options say
-    shadow: Optional[Path] = None  # a repository served in place of the one that the URL names
+    wants: str | None = None  # what git serves for this request, if not as the options say
+    shadow: Path | None = None  # a repository served in place of the one that the URL names
 
     def find(self) -> Found:
         """The repository of the URL, or the Hub's refusal."""

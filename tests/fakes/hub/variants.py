@@ -8,7 +8,7 @@ honest branch. git_service.py sends its objects as they are, since git refuses t
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable
+from collections.abc import Callable
 
 from . import packs
 from .gitprocess import commit_bytes, create_repository, git, tree_bytes, write_object
@@ -46,7 +46,9 @@ class Draft:
 
     def files(self) -> dict:
         """Path -> (mode, id), of the honest commit."""
-        return {entry.path: (entry.mode, entry.oid) for entry in self.entries if entry.kind != "tree"}
+        return {
+            entry.path: (entry.mode, entry.oid) for entry in self.entries if entry.kind != "tree"
+        }
 
     def with_files(self, files: dict) -> str:
         """The honest tree with these files put in or replaced; the id of the new root tree."""
@@ -54,18 +56,24 @@ class Draft:
 
     def with_libraries(self, blob: Callable[[Entry], bytes], mode: str = "100644") -> str:
         """The honest tree with another blob in place of every library's pointer."""
-        return self.with_files({one.path: (mode, self.write_blob(blob(one))) for one in self.libraries})
+        return self.with_files(
+            {one.path: (mode, self.write_blob(blob(one))) for one in self.libraries}
+        )
 
     def with_pointers(self, text: Callable[[Pointer], bytes]) -> str:
         return self.with_libraries(lambda one: text(one.pointer))
 
     def with_contents(self, content: Callable[[bytes], bytes]) -> str:
         """Honest pointers to spoiled contents."""
-        return self.with_libraries(lambda one: store_lfs(self.root.path, content(self.content(one))).text())
+        return self.with_libraries(
+            lambda one: store_lfs(self.root.path, content(self.content(one))).text()
+        )
 
     def with_root_entry(self, mode: str, name, oid: str) -> str:
         """The honest root tree with one entry more, which git itself might not make."""
-        return write_object(self.repository, "tree", tree_bytes(_in_order([*self.root_rows(), (mode, name, oid)])))
+        return write_object(
+            self.repository, "tree", tree_bytes(_in_order([*self.root_rows(), (mode, name, oid)]))
+        )
 
     def root_rows(self) -> list:
         roots = [entry for entry in self.entries if "/" not in entry.path]
@@ -153,10 +161,15 @@ def _write_tree(repository: Path, files: dict) -> str:
 # Pointers.
 
 
-@variant("pointer-other-hash", "pointers name the hash of another content of the same length, which exists")
+@variant(
+    "pointer-other-hash",
+    "pointers name the hash of another content of the same length, which exists",
+)
 def pointer_other_hash(draft):
     def other(pointer: Pointer) -> bytes:
-        return store_lfs(draft.root.path, hashlib.shake_256(pointer.oid.encode()).digest(pointer.size)).text()
+        return store_lfs(
+            draft.root.path, hashlib.shake_256(pointer.oid.encode()).digest(pointer.size)
+        ).text()
 
     return draft.with_pointers(other)
 
@@ -220,13 +233,17 @@ def pointer_unknown_version(draft):
 @variant("pointer-sha1", "a pointer's hash is a SHA-1")
 def pointer_sha1(draft):
     return draft.with_pointers(
-        lambda pointer: pointer.text().replace(b"sha256:" + pointer.oid.encode(), b"sha1:" + b"7" * 40))
+        lambda pointer: pointer.text().replace(
+            b"sha256:" + pointer.oid.encode(), b"sha1:" + b"7" * 40
+        )
+    )
 
 
 @variant("pointer-twice", "a pointer names two hashes")
 def pointer_twice(draft):
     return draft.with_pointers(
-        lambda pointer: pointer.text().replace(b"size ", b"oid sha256:" + b"8" * 64 + b"\nsize "))
+        lambda pointer: pointer.text().replace(b"size ", b"oid sha256:" + b"8" * 64 + b"\nsize ")
+    )
 
 
 @variant("pointer-to-pointer", "the content of an LFS file is itself a pointer")
@@ -353,13 +370,15 @@ def library_text(draft):
 
 @variant("library-cut", "every library is the first half of one")
 def library_cut(draft):
-    return draft.with_contents(lambda content: content[:len(content) // 2])
+    return draft.with_contents(lambda content: content[: len(content) // 2])
 
 
 @variant("library-scrambled", "every library has other bytes in its second half")
 def library_scrambled(draft):
     return draft.with_contents(
-        lambda content: content[:len(content) // 2] + bytes(byte ^ 0x5A for byte in content[len(content) // 2:]))
+        lambda content: content[: len(content) // 2]
+        + bytes(byte ^ 0x5A for byte in content[len(content) // 2 :])
+    )
 
 
 @variant("library-empty", "every library has no bytes")
@@ -379,7 +398,9 @@ def build_missing(draft):
 
 def _with_metadata(draft, text: bytes) -> str:
     spoiled = ("100644", draft.write_blob(text))
-    return draft.with_files({path: spoiled for path in draft.files() if path.endswith("/metadata.json")})
+    return draft.with_files(
+        {path: spoiled for path in draft.files() if path.endswith("/metadata.json")}
+    )
 
 
 @variant("metadata-garbage", "every metadata.json is broken JSON")
@@ -389,8 +410,11 @@ def metadata_garbage(draft):
 
 @variant("metadata-lies", "every metadata.json lists only architecture 1.0")
 def metadata_lies(draft):
-    return _with_metadata(draft, b'{"name":"deformable-detr","id":"_x","version":1,"license":"Apache-2.0",'
-                                 b'"python-depends":[],"backend":{"type":"cuda","archs":["1.0"]}}')
+    return _with_metadata(
+        draft,
+        b'{"name":"deformable-detr","id":"_x","version":1,"license":"Apache-2.0",'
+        b'"python-depends":[],"backend":{"type":"cuda","archs":["1.0"]}}',
+    )
 
 
 @variant("metadata-old", "every metadata.json has the form from before names and ids")

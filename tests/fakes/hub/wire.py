@@ -7,7 +7,7 @@ import struct
 import threading
 import time
 from http.client import responses as REASONS
-from typing import Iterable, Iterator, Optional
+from collections.abc import Iterable, Iterator
 
 from .exchange import FileRange, Response
 
@@ -56,7 +56,7 @@ class Wire:
         """The next close sends RST in place of FIN."""
         self._connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
-    def send(self, response: Response, method: str, bytes_per_s: Optional[float]) -> None:
+    def send(self, response: Response, method: str, bytes_per_s: float | None) -> None:
         """`bytes_per_s` slows the body down; None is as fast as it goes."""
         if response.raw is not None:
             self._stream(response.raw)
@@ -80,12 +80,14 @@ class Wire:
     def _send_file(self, part: FileRange) -> None:
         with open(part.path, "rb") as file:
             try:
-                sent = self._connection.sendfile(file, part.start, part.length) if part.length else 0
+                sent = (
+                    self._connection.sendfile(file, part.start, part.length) if part.length else 0
+                )
             except OSError as error:
                 raise Gone(str(error)) from error
         self.sent_bytes += sent
 
-    def _paced(self, parts: Iterator[bytes], bytes_per_s: Optional[float]) -> Iterator[bytes]:
+    def _paced(self, parts: Iterator[bytes], bytes_per_s: float | None) -> Iterator[bytes]:
         if not bytes_per_s:
             yield from parts
             return
@@ -93,7 +95,7 @@ class Wire:
         begun, sent = time.monotonic(), 0
         for part in parts:
             for at in range(0, len(part), step):
-                piece = part[at:at + step]
+                piece = part[at : at + step]
                 yield piece
                 sent += len(piece)
                 self.pause(begun + sent / bytes_per_s - time.monotonic())
@@ -108,7 +110,7 @@ def _head(response: Response) -> bytes:
 def _slices(response: Response) -> Iterator[bytes]:
     if isinstance(response.body, bytes):
         for at in range(0, len(response.body), _SLICE_BYTES):
-            yield response.body[at:at + _SLICE_BYTES]
+            yield response.body[at : at + _SLICE_BYTES]
     elif isinstance(response.body, FileRange):
         with open(response.body.path, "rb") as file:
             file.seek(response.body.start)
@@ -120,7 +122,7 @@ def _slices(response: Response) -> Iterator[bytes]:
         yield from response.body
 
 
-def body_length(response: Response) -> Optional[int]:
+def body_length(response: Response) -> int | None:
     """None for a body that is made while it is sent."""
     if isinstance(response.body, bytes):
         return len(response.body)

@@ -1,25 +1,36 @@
-// Multi-scale deformable attention: what one thread computes for one channel of one (batch, query, head).
+// Multi-scale deformable attention: what one thread computes for one channel of one (batch, query,
+// head).
 //
-// The products and sums are those of the published kernels as ptxas contracts them, written out with
-// explicit fused operations, so that every compiler and every architecture gives the same bits.
-// Pure device functions of their arguments; the only shared effect is the atomic addition to grad_value.
+// The products and sums are those of the published kernels as ptxas contracts them, written out
+// with explicit fused operations, so that every compiler and every architecture gives the same
+// bits. Pure device functions of their arguments; the only shared effect is the atomic addition to
+// grad_value.
 #pragma once
 
 #include <cstdint>
 
 namespace deform_attn {
 
-__device__ inline float fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
-__device__ inline double fused(double a, double b, double c) { return __fma_rn(a, b, c); }
-__device__ inline float product(float a, float b) { return __fmul_rn(a, b); }
-__device__ inline double product(double a, double b) { return __dmul_rn(a, b); }
+__device__ inline float fused(float a, float b, float c) {
+  return __fmaf_rn(a, b, c);
+}
+__device__ inline double fused(double a, double b, double c) {
+  return __fma_rn(a, b, c);
+}
+__device__ inline float product(float a, float b) {
+  return __fmul_rn(a, b);
+}
+__device__ inline double product(double a, double b) {
+  return __dmul_rn(a, b);
+}
 
 // The sizes that all entry points take, in their order.
 struct Sizes {
   int batch, spatial, heads, channels, levels, queries, points;
 };
 
-// Which of all values one thread works on: index = ((batch * queries + query) * heads + head) * channels + channel.
+// Which of all values one thread works on: index = ((batch * queries + query) * heads + head) *
+// channels + channel.
 struct Place {
   int channel, head, batch;
   int sample;  // (batch, query, head) as one number: the row of locations and weights
@@ -31,15 +42,20 @@ struct Place {
         sample(index / sizes.channels) {}
 };
 
-// One level of the value tensor, seen by one (batch, head, channel). Offsets are 32-bit, as in the published
-// kernels: whoever launches them keeps below that.
+// One level of the value tensor, seen by one (batch, head, channel). Offsets are 32-bit, as in the
+// published kernels: whoever launches them keeps below that.
 struct Level {
   int height, width;
-  int offset;  // of cell (0, 0)
+  int offset;       // of cell (0, 0)
   int row, column;  // strides
 
-  __device__ Level(const Place& place, const Sizes& sizes, const int64_t* shapes, const int64_t* starts, int level)
-      : height(static_cast<int>(shapes[2 * level])), width(static_cast<int>(shapes[2 * level + 1])) {
+  __device__ Level(const Place& place,
+                   const Sizes& sizes,
+                   const int64_t* shapes,
+                   const int64_t* starts,
+                   int level)
+      : height(static_cast<int>(shapes[2 * level])),
+        width(static_cast<int>(shapes[2 * level + 1])) {
     column = sizes.heads * sizes.channels;
     row = column * width;
     offset = (place.batch * sizes.spatial + static_cast<int>(starts[level])) * column +
@@ -49,7 +65,8 @@ struct Level {
   __device__ int at(int y, int x) const { return offset + y * row + x * column; }
 };
 
-// A sampling position inside a level: the cell above and left of it, and how far it lies from its four corners.
+// A sampling position inside a level: the cell above and left of it, and how far it lies from its
+// four corners.
 template <typename T>
 struct Position {
   T y, x;
@@ -73,7 +90,8 @@ struct Position {
   }
 };
 
-// The four corners: which exist, their values and weights. Order: top left, top right, bottom left, bottom right.
+// The four corners: which exist, their values and weights. Order: top left, top right, bottom left,
+// bottom right.
 template <typename T>
 struct Corners {
   bool exists[4];
@@ -126,7 +144,8 @@ __device__ T forward_value(const Inputs<T>& in, const Sizes& sizes, int index) {
     const Level level(place, sizes, in.shapes, in.starts, l);
     for (int p = 0; p < sizes.points; ++p, ++sample) {
       const Position<T> at(in.locations[2 * sample], in.locations[2 * sample + 1], level);
-      if (!at.touches(level)) continue;
+      if (!at.touches(level))
+        continue;
       sum = fused(in.weights[sample], Corners<T>(in.value, at, level).blended(), sum);
     }
   }
@@ -141,10 +160,11 @@ struct Contribution {
 
 // The contribution of one channel to one point; its gradient of the value goes straight to memory.
 template <typename T>
-__device__ Contribution<T> backward_point(const Inputs<T>& in, const Level& level, int sample, T gradient,
-                                          T* grad_value) {
+__device__ Contribution<T> backward_point(
+    const Inputs<T>& in, const Level& level, int sample, T gradient, T* grad_value) {
   const Position<T> at(in.locations[2 * sample], in.locations[2 * sample + 1], level);
-  if (!at.touches(level)) return {0, 0, 0};
+  if (!at.touches(level))
+    return {0, 0, 0};
   const Corners<T> corners(in.value, at, level);
   const T scaled = product(gradient, in.weights[sample]);
   const T along_y[4] = {-at.hx, -at.lx, at.hx, at.lx};
@@ -152,13 +172,15 @@ __device__ Contribution<T> backward_point(const Inputs<T>& in, const Level& leve
   T slope_y = 0, slope_x = 0;
 #pragma unroll
   for (int corner = 0; corner < 4; ++corner) {
-    if (!corners.exists[corner]) continue;
+    if (!corners.exists[corner])
+      continue;
     slope_y = fused(along_y[corner], corners.value[corner], slope_y);
     slope_x = fused(along_x[corner], corners.value[corner], slope_x);
     atomicAdd(grad_value + corners.offset[corner], product(corners.weight[corner], scaled));
   }
   return {product(product(static_cast<T>(level.width), slope_x), scaled),
-          product(product(static_cast<T>(level.height), slope_y), scaled), product(gradient, corners.blended())};
+          product(product(static_cast<T>(level.height), slope_y), scaled),
+          product(gradient, corners.blended())};
 }
 
 }  // namespace deform_attn

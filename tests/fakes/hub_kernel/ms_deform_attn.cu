@@ -1,8 +1,10 @@
-// Entry points with the names, parameters and launch rules of the Hub's deformable-detr kernels, so that
-// this library stands for a published one in tests. One thread per channel; backward blocks hold the
-// channels of one (batch, query, head) and differ in how they add up what the channels contribute.
+// Entry points with the names, parameters and launch rules of the Hub's deformable-detr kernels, so
+// that this library stands for a published one in tests. One thread per channel; backward blocks
+// hold the channels of one (batch, query, head) and differ in how they add up what the channels
+// contribute.
 //
-// Host code as in a torch extension, without torch: the launchers below. Nothing of ours ever runs them.
+// Host code as in a torch extension, without torch: the launchers below. Nothing of ours ever runs
+// them.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -15,26 +17,27 @@ using deform_attn::Level;
 using deform_attn::Place;
 using deform_attn::Sizes;
 
-#define FORWARD_PARAMETERS(T)                                                                                 \
-  const int n, const T *value, const int64_t *spatial_shapes, const int64_t *level_start_index,               \
-      const T *sampling_loc, const T *attn_weight, const int batch_size, const int spatial_size,              \
-      const int num_heads, const int channels, const int num_levels, const int num_query, const int num_point, \
-      T *data_col
-#define BACKWARD_PARAMETERS(T)                                                                                \
-  const int n, const T *grad_col, const T *value, const int64_t *spatial_shapes,                              \
-      const int64_t *level_start_index, const T *sampling_loc, const T *attn_weight, const int batch_size,    \
-      const int spatial_size, const int num_heads, const int channels, const int num_levels,                  \
-      const int num_query, const int num_point, T *grad_value, T *grad_sampling_loc, T *grad_attn_weight
-#define BACKWARD_CALL(T)                                                                                      \
-  n, grad_col,                                                                                                \
-      Inputs<T>{value, spatial_shapes, level_start_index, sampling_loc, attn_weight},                         \
-      Sizes{batch_size, spatial_size, num_heads, channels, num_levels, num_query, num_point}, grad_value,     \
-      grad_sampling_loc, grad_attn_weight
+#define FORWARD_PARAMETERS(T)                                                                    \
+  const int n, const T *value, const int64_t *spatial_shapes, const int64_t *level_start_index,  \
+      const T *sampling_loc, const T *attn_weight, const int batch_size, const int spatial_size, \
+      const int num_heads, const int channels, const int num_levels, const int num_query,        \
+      const int num_point, T *data_col
+#define BACKWARD_PARAMETERS(T)                                                               \
+  const int n, const T *grad_col, const T *value, const int64_t *spatial_shapes,             \
+      const int64_t *level_start_index, const T *sampling_loc, const T *attn_weight,         \
+      const int batch_size, const int spatial_size, const int num_heads, const int channels, \
+      const int num_levels, const int num_query, const int num_point, T *grad_value,         \
+      T *grad_sampling_loc, T *grad_attn_weight
+#define BACKWARD_CALL(T)                                                                       \
+  n, grad_col, Inputs<T>{value, spatial_shapes, level_start_index, sampling_loc, attn_weight}, \
+      Sizes{batch_size, spatial_size, num_heads, channels, num_levels, num_query, num_point},  \
+      grad_value, grad_sampling_loc, grad_attn_weight
 
 namespace {
 
-// How the threads of a block add up. Each gets the block's contributions in shared memory (2 * count location
-// parts, x and y in turn, then count weight parts) and leaves the sums in the first places.
+// How the threads of a block add up. Each gets the block's contributions in shared memory (2 *
+// count location parts, x and y in turn, then count weight parts) and leaves the sums in the first
+// places.
 
 template <typename T>
 struct Shared {
@@ -59,8 +62,10 @@ struct Serial {
   template <typename T>
   __device__ static void add(const Shared<T>& shared) {
     __syncthreads();
-    if (threadIdx.x != 0) return;
-    for (int from = 1; from < shared.count; ++from) shared.take(0, from);
+    if (threadIdx.x != 0)
+      return;
+    for (int from = 1; from < shared.count; ++from)
+      shared.take(0, from);
   }
 };
 
@@ -73,7 +78,8 @@ struct Tree {
       if (own < half) {
         shared.take(own, own + half);
         // An odd one out joins the thread that has it twice half away.
-        if (own + 2 * half < live) shared.take(own, own + 2 * half);
+        if (own + 2 * half < live)
+          shared.take(own, own + 2 * half);
       }
       __syncthreads();
     }
@@ -96,10 +102,17 @@ struct Add {
 
 // n is a multiple of blockDim.x here: all threads of a block make the same number of rounds.
 template <typename T, typename Reduction, typename Output>
-__device__ void backward_block(const Shared<T>& shared, int n, const T* grad_col, const Inputs<T>& in,
-                               const Sizes& sizes, T* grad_value, T* grad_locations, T* grad_weights) {
+__device__ void backward_block(const Shared<T>& shared,
+                               int n,
+                               const T* grad_col,
+                               const Inputs<T>& in,
+                               const Sizes& sizes,
+                               T* grad_value,
+                               T* grad_locations,
+                               T* grad_weights) {
   const int64_t stride = static_cast<int64_t>(blockDim.x) * gridDim.x;
-  for (int64_t index = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; index < n; index += stride) {
+  for (int64_t index = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; index < n;
+       index += stride) {
     const Place place(static_cast<int>(index), sizes);
     int sample = place.sample * sizes.levels * sizes.points;
     for (int l = 0; l < sizes.levels; ++l) {
@@ -131,22 +144,26 @@ __device__ Shared<T> dynamic_shared() {
 template <typename T>
 __global__ void ms_deformable_im2col_gpu_kernel(FORWARD_PARAMETERS(T)) {
   const Inputs<T> in{value, spatial_shapes, level_start_index, sampling_loc, attn_weight};
-  const Sizes sizes{batch_size, spatial_size, num_heads, channels, num_levels, num_query, num_point};
+  const Sizes sizes{batch_size, spatial_size, num_heads, channels,
+                    num_levels, num_query,    num_point};
   const int64_t stride = static_cast<int64_t>(blockDim.x) * gridDim.x;
-  for (int64_t index = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; index < n; index += stride) {
+  for (int64_t index = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; index < n;
+       index += stride) {
     data_col[index] = deform_attn::forward_value(in, sizes, static_cast<int>(index));
   }
 }
 
 template <typename T, unsigned int blockSize>
-__global__ void ms_deformable_col2im_gpu_kernel_shm_blocksize_aware_reduce_v1(BACKWARD_PARAMETERS(T)) {
+__global__ void ms_deformable_col2im_gpu_kernel_shm_blocksize_aware_reduce_v1(
+    BACKWARD_PARAMETERS(T)) {
   __shared__ T locations[2 * blockSize];
   __shared__ T weights[blockSize];
   backward_block<T, Serial, Store>(Shared<T>{locations, weights, blockSize}, BACKWARD_CALL(T));
 }
 
 template <typename T, unsigned int blockSize>
-__global__ void ms_deformable_col2im_gpu_kernel_shm_blocksize_aware_reduce_v2(BACKWARD_PARAMETERS(T)) {
+__global__ void ms_deformable_col2im_gpu_kernel_shm_blocksize_aware_reduce_v2(
+    BACKWARD_PARAMETERS(T)) {
   __shared__ T locations[2 * blockSize];
   __shared__ T weights[blockSize];
   backward_block<T, Tree, Store>(Shared<T>{locations, weights, blockSize}, BACKWARD_CALL(T));
@@ -172,15 +189,18 @@ __global__ void ms_deformable_col2im_gpu_kernel_shm_reduce_v2_multi_blocks(BACKW
 template <typename T>
 __global__ void ms_deformable_col2im_gpu_kernel_gm(BACKWARD_PARAMETERS(T)) {
   const Inputs<T> in{value, spatial_shapes, level_start_index, sampling_loc, attn_weight};
-  const Sizes sizes{batch_size, spatial_size, num_heads, channels, num_levels, num_query, num_point};
+  const Sizes sizes{batch_size, spatial_size, num_heads, channels,
+                    num_levels, num_query,    num_point};
   const int64_t stride = static_cast<int64_t>(blockDim.x) * gridDim.x;
-  for (int64_t index = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; index < n; index += stride) {
+  for (int64_t index = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; index < n;
+       index += stride) {
     const Place place(static_cast<int>(index), sizes);
     int sample = place.sample * sizes.levels * sizes.points;
     for (int l = 0; l < sizes.levels; ++l) {
       const Level level(place, sizes, in.shapes, in.starts, l);
       for (int p = 0; p < sizes.points; ++p, ++sample) {
-        const auto own = deform_attn::backward_point(in, level, sample, grad_col[index], grad_value);
+        const auto own =
+            deform_attn::backward_point(in, level, sample, grad_col[index], grad_value);
         atomicAdd(grad_sampling_loc + 2 * sample, own.location_x);
         atomicAdd(grad_sampling_loc + 2 * sample + 1, own.location_y);
         atomicAdd(grad_attn_weight + sample, own.weight);
@@ -201,23 +221,38 @@ template <typename T>
 BackwardKernel<T> choose_backward(int channels, bool* dynamic) {
   *dynamic = false;
   switch (channels) {
-    case 1: return ms_deformable_col2im_gpu_kernel_shm_blocksize_aware_reduce_v1<T, 1>;
-    case 2: return ms_deformable_col2im_gpu_kernel_shm_blocksize_aware_reduce_v1<T, 2>;
-    case 4: return ms_deformable_col2im_gpu_kernel_shm_blocksize_aware_reduce_v1<T, 4>;
-    case 8: return ms_deformable_col2im_gpu_kernel_shm_blocksize_aware_reduce_v1<T, 8>;
-    case 16: return ms_deformable_col2im_gpu_kernel_shm_blocksize_aware_reduce_v1<T, 16>;
-    case 32: return ms_deformable_col2im_gpu_kernel_shm_blocksize_aware_reduce_v1<T, 32>;
-    case 64: return ms_deformable_col2im_gpu_kernel_shm_blocksize_aware_reduce_v2<T, 64>;
-    case 128: return ms_deformable_col2im_gpu_kernel_shm_blocksize_aware_reduce_v2<T, 128>;
-    case 256: return ms_deformable_col2im_gpu_kernel_shm_blocksize_aware_reduce_v2<T, 256>;
-    case 512: return ms_deformable_col2im_gpu_kernel_shm_blocksize_aware_reduce_v2<T, 512>;
-    case 1024: return ms_deformable_col2im_gpu_kernel_shm_blocksize_aware_reduce_v2<T, 1024>;
-    default: break;
+    case 1:
+      return ms_deformable_col2im_gpu_kernel_shm_blocksize_aware_reduce_v1<T, 1>;
+    case 2:
+      return ms_deformable_col2im_gpu_kernel_shm_blocksize_aware_reduce_v1<T, 2>;
+    case 4:
+      return ms_deformable_col2im_gpu_kernel_shm_blocksize_aware_reduce_v1<T, 4>;
+    case 8:
+      return ms_deformable_col2im_gpu_kernel_shm_blocksize_aware_reduce_v1<T, 8>;
+    case 16:
+      return ms_deformable_col2im_gpu_kernel_shm_blocksize_aware_reduce_v1<T, 16>;
+    case 32:
+      return ms_deformable_col2im_gpu_kernel_shm_blocksize_aware_reduce_v1<T, 32>;
+    case 64:
+      return ms_deformable_col2im_gpu_kernel_shm_blocksize_aware_reduce_v2<T, 64>;
+    case 128:
+      return ms_deformable_col2im_gpu_kernel_shm_blocksize_aware_reduce_v2<T, 128>;
+    case 256:
+      return ms_deformable_col2im_gpu_kernel_shm_blocksize_aware_reduce_v2<T, 256>;
+    case 512:
+      return ms_deformable_col2im_gpu_kernel_shm_blocksize_aware_reduce_v2<T, 512>;
+    case 1024:
+      return ms_deformable_col2im_gpu_kernel_shm_blocksize_aware_reduce_v2<T, 1024>;
+    default:
+      break;
   }
   *dynamic = channels <= threads_max || channels % threads_max == 0;
-  if (channels < 64) return ms_deformable_col2im_gpu_kernel_shm_reduce_v1<T>;
-  if (channels <= threads_max) return ms_deformable_col2im_gpu_kernel_shm_reduce_v2<T>;
-  if (*dynamic) return ms_deformable_col2im_gpu_kernel_shm_reduce_v2_multi_blocks<T>;
+  if (channels < 64)
+    return ms_deformable_col2im_gpu_kernel_shm_reduce_v1<T>;
+  if (channels <= threads_max)
+    return ms_deformable_col2im_gpu_kernel_shm_reduce_v2<T>;
+  if (*dynamic)
+    return ms_deformable_col2im_gpu_kernel_shm_reduce_v2_multi_blocks<T>;
   return ms_deformable_col2im_gpu_kernel_gm<T>;
 }
 
@@ -228,40 +263,65 @@ unsigned int blocks_for(int n, int threads) {
 }  // namespace
 
 template <typename T>
-void ms_deformable_im2col_cuda(cudaStream_t stream, const T* value, const int64_t* spatial_shapes,
-                               const int64_t* level_start_index, const T* sampling_loc, const T* attn_weight,
-                               const int batch_size, const int spatial_size, const int num_heads,
-                               const int channels, const int num_levels, const int num_query,
-                               const int num_point, T* data_col) {
+void ms_deformable_im2col_cuda(cudaStream_t stream,
+                               const T* value,
+                               const int64_t* spatial_shapes,
+                               const int64_t* level_start_index,
+                               const T* sampling_loc,
+                               const T* attn_weight,
+                               const int batch_size,
+                               const int spatial_size,
+                               const int num_heads,
+                               const int channels,
+                               const int num_levels,
+                               const int num_query,
+                               const int num_point,
+                               T* data_col) {
   const int n = batch_size * num_query * num_heads * channels;
-  if (n == 0) return;
+  if (n == 0)
+    return;
   ms_deformable_im2col_gpu_kernel<T><<<blocks_for(n, threads_max), threads_max, 0, stream>>>(
-      n, value, spatial_shapes, level_start_index, sampling_loc, attn_weight, batch_size, spatial_size, num_heads,
-      channels, num_levels, num_query, num_point, data_col);
+      n, value, spatial_shapes, level_start_index, sampling_loc, attn_weight, batch_size,
+      spatial_size, num_heads, channels, num_levels, num_query, num_point, data_col);
 }
 
 template <typename T>
-void ms_deformable_col2im_cuda(cudaStream_t stream, const T* grad_col, const T* value,
-                               const int64_t* spatial_shapes, const int64_t* level_start_index,
-                               const T* sampling_loc, const T* attn_weight, const int batch_size,
-                               const int spatial_size, const int num_heads, const int channels,
-                               const int num_levels, const int num_query, const int num_point, T* grad_value,
-                               T* grad_sampling_loc, T* grad_attn_weight) {
+void ms_deformable_col2im_cuda(cudaStream_t stream,
+                               const T* grad_col,
+                               const T* value,
+                               const int64_t* spatial_shapes,
+                               const int64_t* level_start_index,
+                               const T* sampling_loc,
+                               const T* attn_weight,
+                               const int batch_size,
+                               const int spatial_size,
+                               const int num_heads,
+                               const int channels,
+                               const int num_levels,
+                               const int num_query,
+                               const int num_point,
+                               T* grad_value,
+                               T* grad_sampling_loc,
+                               T* grad_attn_weight) {
   const int n = batch_size * num_query * num_heads * channels;
-  if (n == 0) return;
+  if (n == 0)
+    return;
   bool dynamic = false;
   const BackwardKernel<T> kernel = choose_backward<T>(channels, &dynamic);
   const int threads = channels < threads_max ? channels : threads_max;
   const size_t shared_bytes = dynamic ? 3 * sizeof(T) * static_cast<size_t>(threads) : 0;
   kernel<<<blocks_for(n, threads), threads, shared_bytes, stream>>>(
-      n, grad_col, value, spatial_shapes, level_start_index, sampling_loc, attn_weight, batch_size, spatial_size,
-      num_heads, channels, num_levels, num_query, num_point, grad_value, grad_sampling_loc, grad_attn_weight);
+      n, grad_col, value, spatial_shapes, level_start_index, sampling_loc, attn_weight, batch_size,
+      spatial_size, num_heads, channels, num_levels, num_query, num_point, grad_value,
+      grad_sampling_loc, grad_attn_weight);
 }
 
-#define INSTANTIATE(T)                                                                                        \
-  template void ms_deformable_im2col_cuda<T>(cudaStream_t, const T*, const int64_t*, const int64_t*, const T*, \
-                                             const T*, int, int, int, int, int, int, int, T*);                \
-  template void ms_deformable_col2im_cuda<T>(cudaStream_t, const T*, const T*, const int64_t*, const int64_t*, \
-                                             const T*, const T*, int, int, int, int, int, int, int, T*, T*, T*)
+#define INSTANTIATE(T)                                                                          \
+  template void ms_deformable_im2col_cuda<T>(cudaStream_t, const T*, const int64_t*,            \
+                                             const int64_t*, const T*, const T*, int, int, int, \
+                                             int, int, int, int, T*);                           \
+  template void ms_deformable_col2im_cuda<T>(cudaStream_t, const T*, const T*, const int64_t*,  \
+                                             const int64_t*, const T*, const T*, int, int, int, \
+                                             int, int, int, int, T*, T*, T*)
 INSTANTIATE(float);
 INSTANTIATE(double);
