@@ -10,7 +10,13 @@ import unittest
 from pathlib import Path
 
 from hub import misbehaviours, packs, variants
-from running_hub import RunningHub, allow_token, clean_environment, example_root, raw_exchange
+from running_hub import (
+    RunningHub,
+    allow_token,
+    clean_environment,
+    example_root,
+    raw_exchange,
+)
 
 REPOSITORY = "/kernels/kernels-community/deformable-detr"
 HEADERS = "Host: 127.0.0.1\r\nConnection: close\r\n"

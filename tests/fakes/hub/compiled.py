@@ -7,8 +7,8 @@ import hashlib
 import os
 import shutil
 import subprocess
-from pathlib import Path
 from collections.abc import Sequence
+from pathlib import Path
 
 SOURCE_FOLDER = Path(__file__).resolve().parent.parent / "hub_kernel"
 _SOURCE = "ms_deform_attn.cu"

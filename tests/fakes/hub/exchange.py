@@ -5,9 +5,9 @@ is a function from Response to Response.
 """
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from collections.abc import Iterable
 from urllib.parse import parse_qsl, unquote
 
 

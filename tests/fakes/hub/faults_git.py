@@ -1,8 +1,8 @@
 """Git's conversation gone wrong: advertisements, redirects, errors, and branches that moved."""
 
 import json
-from pathlib import Path
 from collections.abc import Iterator
+from pathlib import Path
 
 from .exchange import HubError, Response, redirect
 from .gitprocess import commit_bytes, create_repository, git, tree_bytes, write_object
@@ -96,25 +96,12 @@ def refs_error(exchange, proceed, value):
     "git-redirect", "307 to another path of the same host, on info/refs and on upload-pack", GIT
 )
 def git_redirect(exchange, proceed, value):
-    if "moved" in exchange.request.query:
-        return proceed()
-    target = exchange.request.target
-    return redirect(307, target + ("&" if "?" in target else "?") + "moved=1")
+    return proceed() if exchange.moved else redirect(307, f"/moved{exchange.request.target}")
 
 
-@misbehaviour(
-    "git-pack-redirect", "307 on upload-pack alone, to the name with or without .git", _PACK
-)
+@misbehaviour("git-pack-redirect", "307 to another path, on upload-pack alone", _PACK)
 def pack_redirect(exchange, proceed, value):
-    path = exchange.request.path
-    if "moved" in exchange.request.query:
-        return proceed()
-    other = (
-        path.replace(".git/", "/")
-        if ".git/" in path
-        else path.replace("/git-upload-pack", ".git/git-upload-pack")
-    )
-    return redirect(307, f"{other}?moved=1")
+    return proceed() if exchange.moved else redirect(307, f"/moved{exchange.request.target}")
 
 
 @misbehaviour("git-pack-error", "upload-pack answers with an ERR line", _PACK)

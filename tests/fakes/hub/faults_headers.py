@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from .misbehaviours import EVERYTHING, HUB_FILES, misbehaviour
 from .exchange import Response
+from .misbehaviours import EVERYTHING, HUB_FILES, misbehaviour
 
 _OTHER_SHA256 = "0" * 63 + "1"
 _OTHER_COMMIT = "1" * 40

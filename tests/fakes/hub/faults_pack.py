@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from .exchange import Response
 from .misbehaviours import misbehaviour
@@ -30,13 +31,25 @@ def _spoil_pack(exchange, proceed, spoil: Callable[[bytes], bytes], ended: bool 
     return response
 
 
-def _spoil_objects(exchange, proceed, change: Callable[[list, str], list]) -> Response:
-    """The honest answer with its pack rebuilt from changed objects: (objects, wanted commit) -> objects."""
-    wants = wanted(exchange.request.body)
+@dataclass(frozen=True)
+class Wanted:
+    """What was asked for, by id: every commit, and the tree that each names."""
+
+    commits: frozenset
+    trees: frozenset
+
+
+def _spoil_objects(
+    exchange, proceed, change: Callable[[Object, Wanted], Object | None]
+) -> Response:
+    """The honest answer with its pack rebuilt: each object as `change` gives it, or without it."""
+    commits = frozenset(wanted(exchange.request.body))
 
     def rebuild(_: bytes) -> bytes:
-        found = change(objects(exchange.find().repository.path, wants), wants[0])
-        return pack([one.packed() for one in found])
+        found = objects(exchange.find().repository.path, sorted(commits))
+        trees = frozenset(one.content[5:45].decode() for one in found if one.id in commits)
+        changed = [change(one, Wanted(commits, trees)) for one in found]
+        return pack([one.packed() for one in changed if one is not None])
 
     return _spoil_pack(exchange, proceed, rebuild)
 
@@ -165,90 +178,54 @@ def pack_extra(exchange, proceed, value):
     return _add_entries(exchange, proceed, extra)
 
 
-def _replace_first(
-    found: list, matches: Callable[[Object], bool], changed: Callable[[Object], Object]
-) -> list:
-    for at, one in enumerate(found):
-        if matches(one):
-            return [*found[:at], changed(one), *found[at + 1 :]]
-    return found
-
-
-def _root_tree(found: list, commit: str) -> str:
-    """The tree that a commit names in its first line."""
-    content = next(one.content for one in found if one.id == commit)
-    return content[5:45].decode()
+def _is_pointer(one: Object) -> bool:
+    return one.kind == "blob" and parse_pointer(one.content) is not None
 
 
 @misbehaviour(
     "git-wrong-commit", "the pack has another commit in place of the one that was asked for", _PACK
 )
 def wrong_commit(exchange, proceed, value):
-    return _spoil_objects(
-        exchange,
-        proceed,
-        lambda found, commit: _replace_first(
-            found,
-            lambda one: one.id == commit,
-            lambda one: Object("commit", one.content + b"changed\n"),
-        ),
-    )
+    def change(one: Object, asked: Wanted) -> Object:
+        return Object("commit", one.content + b"changed\n") if one.id in asked.commits else one
+
+    return _spoil_objects(exchange, proceed, change)
 
 
 @misbehaviour("git-wrong-tree", "the pack has a tree of another id than the commit names", _PACK)
 def wrong_tree(exchange, proceed, value):
-    def change(found: list, commit: str) -> list:
-        root = _root_tree(found, commit)
-        return _replace_first(
-            found,
-            lambda one: one.id == root,
-            lambda one: Object("tree", one.content[:-1] + bytes([one.content[-1] ^ 1])),
-        )
+    def change(one: Object, asked: Wanted) -> Object:
+        if one.id not in asked.trees:
+            return one
+        return Object("tree", one.content[:-1] + bytes([one.content[-1] ^ 1]))
 
     return _spoil_objects(exchange, proceed, change)
 
 
 @misbehaviour(
-    "git-wrong-pointer", "the pack has an LFS pointer of another id than the tree names", _PACK
+    "git-wrong-pointer", "the pack has LFS pointers of other ids than the tree names", _PACK
 )
 def wrong_pointer(exchange, proceed, value):
-    return _spoil_objects(
-        exchange,
-        proceed,
-        lambda found, commit: _replace_first(
-            found,
-            lambda one: one.kind == "blob" and parse_pointer(one.content) is not None,
-            lambda one: Object(
-                "blob", one.content.replace(b"sha256:", b"sha256:0", 1)[:-2] + b"\n"
-            ),
-        ),
-    )
+    def change(one: Object, asked: Wanted) -> Object:
+        return Object("blob", one.content[:-1] + b"0\n") if _is_pointer(one) else one
 
-
-def _without(exchange, proceed, dropped: Callable[[Object, list, str], bool]) -> Response:
-    return _spoil_objects(
-        exchange,
-        proceed,
-        lambda found, commit: [one for one in found if not dropped(one, found, commit)],
-    )
+    return _spoil_objects(exchange, proceed, change)
 
 
 @misbehaviour("git-missing-commit", "the pack lacks the commit that was asked for", _PACK)
 def missing_commit(exchange, proceed, value):
-    return _without(exchange, proceed, lambda one, found, commit: one.id == commit)
+    return _spoil_objects(
+        exchange, proceed, lambda one, asked: None if one.id in asked.commits else one
+    )
 
 
 @misbehaviour("git-missing-tree", "the pack lacks the tree that the commit names", _PACK)
 def missing_tree(exchange, proceed, value):
-    return _without(
-        exchange, proceed, lambda one, found, commit: one.id == _root_tree(found, commit)
+    return _spoil_objects(
+        exchange, proceed, lambda one, asked: None if one.id in asked.trees else one
     )
 
 
 @misbehaviour("git-missing-pointers", "the pack lacks every LFS pointer", _PACK)
 def missing_pointers(exchange, proceed, value):
-    return _without(
-        exchange,
-        proceed,
-        lambda one, found, commit: one.kind == "blob" and parse_pointer(one.content) is not None,
-    )
+    return _spoil_objects(exchange, proceed, lambda one, asked: None if _is_pointer(one) else one)

@@ -107,8 +107,11 @@ def redirect_unknown_host(exchange, proceed, value):
     return redirect(302, "http://no-such-host.invalid/nothing")
 
 
-@misbehaviour("redirect-see-other", "303, after which a POST becomes a GET", GIT + ("lfs-batch",))
+@misbehaviour(
+    "redirect-see-other",
+    "303 for a POST, which then becomes a GET",
+    ("git-pack", "lfs-batch"),
+    ("POST",),
+)
 def redirect_see_other(exchange, proceed, value):
-    if "seen" in exchange.request.query:
-        return proceed()
-    return redirect(303, _with_query(exchange.request.target, "seen", 1))
+    return proceed() if exchange.moved else redirect(303, f"/moved{exchange.request.target}")

@@ -2,8 +2,8 @@
 
 import os
 import subprocess
-from pathlib import Path
 from collections.abc import Sequence
+from pathlib import Path
 
 COMMIT_DATE = "2026-08-01T10:00:00Z"
 

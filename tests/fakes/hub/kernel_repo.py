@@ -8,9 +8,9 @@ import base64
 import hashlib
 import json
 import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from collections.abc import Mapping, Sequence
 
 from .gitprocess import COMMIT_DATE, create_repository, git
 from .pointer import Pointer, pointer_to

@@ -8,9 +8,9 @@ themselves with @misbehaviour; importing them is what catalogue() does.
 import fnmatch
 import importlib
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from collections.abc import Callable
 
 from .exchange import Response
 

@@ -17,6 +17,8 @@ _PREFIXED = ("datasets", "spaces", "kernels")
 def route(exchange: Exchange) -> Callable[[Exchange], Response]:
     """Fills in kind, repository, revision and path; returns the handler of this request."""
     segments = exchange.request.segments
+    if segments[0] == "moved":  # where some redirects lead: the same, one folder down
+        exchange.moved, segments = True, segments[1:] or [""]
     if segments[0] == "xet-bridge-us":
         exchange.kind = "cdn"
         return files.cdn

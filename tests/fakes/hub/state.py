@@ -5,10 +5,10 @@ import hmac
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from collections.abc import Callable
 from urllib.parse import quote
 
 from .counters import Counters
@@ -99,6 +99,7 @@ class Exchange:
     repo_id: str = ""
     revision: str = ""
     path: str = ""
+    moved: bool = False  # reached through /moved/, where redirects lead
     wants: str | None = None  # what git serves for this request, if not as the options say
     shadow: Path | None = None  # a repository served in place of the one that the URL names
 

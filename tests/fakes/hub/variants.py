@@ -6,9 +6,9 @@ honest branch. git_service.py sends its objects as they are, since git refuses t
 """
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from collections.abc import Callable
 
 from . import packs
 from .gitprocess import commit_bytes, create_repository, git, tree_bytes, write_object

@@ -6,8 +6,8 @@ import ssl
 import struct
 import threading
 import time
-from http.client import responses as REASONS
 from collections.abc import Iterable, Iterator
+from http.client import responses as REASONS
 
 from .exchange import FileRange, Response
 
