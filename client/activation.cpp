@@ -78,6 +78,11 @@ std::string own_file() {
 // In between nothing may be done that is not safe in a signal handler, and no state of libc
 // changed: its memory is the host's. Hence raw system calls.
 
+// glibc's clone by its other name: ThreadSanitizer wraps the usual one, and takes every child for
+// one with a memory of its own.
+extern "C" int bare_clone(
+    int (*run)(void*), void* stack_top, int flags, void* argument, ...) noexcept __asm__("__clone");
+
 constexpr std::size_t stack_bytes = 32 * 1024;
 constexpr int service_fd = 3;
 
@@ -150,7 +155,7 @@ LYK_BARE int run_service(void* argument) {
 LYK_BARE int usher(void* argument) {
   auto& start = *static_cast<Start*>(argument);
   start.service =
-      ::clone(run_service, start.service_stack_top, CLONE_VM | CLONE_VFORK | SIGCHLD, argument);
+      bare_clone(run_service, start.service_stack_top, CLONE_VM | CLONE_VFORK | SIGCHLD, argument);
   if (start.service < 0)
     start.error = errno;
   else if (start.error != 0)  // it has ended already: leave init nothing to do
@@ -238,7 +243,7 @@ Result<void> run_usher(Start& start, std::byte* stack_top) {
   sigset_t before;
   (void)::sigfillset(&all);  // these two cannot fail
   (void)::pthread_sigmask(SIG_SETMASK, &all, &before);
-  const int pid = ::clone(usher, stack_top, CLONE_VM | CLONE_VFORK, &start);
+  const int pid = bare_clone(usher, stack_top, CLONE_VM | CLONE_VFORK, &start);
   const int number = errno;
   (void)::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pid < 0)

@@ -46,7 +46,10 @@ int connect_patiently(int socket, const sockaddr_un& address) {
   if (::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) != 0 ||
       ::fcntl(socket, F_SETFL, 0) != 0)  // blocking: only then does connect wait
     return errno;
-  return ::connect(socket, generic, sizeof(address)) == 0 ? 0 : errno;
+  while (::connect(socket, generic, sizeof(address)) != 0)
+    if (errno != EINTR)  // a signal of the host's
+      return errno;
+  return 0;
 }
 
 // Nobody may hand us code but root, ourselves, and whom the user names.
