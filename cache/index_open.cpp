@@ -1,3 +1,6 @@
+#include <fcntl.h>
+
+#include <cerrno>
 #include <system_error>
 #include <utility>
 
@@ -5,6 +8,7 @@
 #include "cache/index_statements.hpp"
 #include "cache/schema_sql.hpp"
 #include "proto/text.hpp"
+#include "proto/unique.hpp"
 
 namespace lyk::cache {
 
@@ -77,6 +81,15 @@ Result<void> set_journal(Database& database, Index::Journal journal) {
   return database.execute("PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 1048576");
 }
 
+// Made by us, since SQLite does not tell why it cannot make a file. An empty file is an empty
+// database.
+Result<void> make_file(const std::filesystem::path& file) {
+  const UniqueFd fd{::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
+  if (!fd)
+    return os_error(errno, str("open index ", quoted(file.string())));
+  return {};
+}
+
 Result<Database> open_readable(const std::filesystem::path& file, Database::Mode mode) {
   LYK_TRY_ASSIGN(Database database, Database::open(file, mode));
   LYK_TRY(set_up(database));
@@ -103,6 +116,8 @@ Result<Index> Index::prepare(Database database) {
 Result<Index> Index::open_writer(const std::filesystem::path& file, Journal journal) {
   const auto mode =
       journal == Journal::memory ? Database::Mode::memory : Database::Mode::read_write;
+  if (journal != Journal::memory)
+    LYK_TRY(make_file(file));
   LYK_TRY_ASSIGN(Database database, Database::open(file, mode));
   LYK_TRY(has_our_schema(database));  // before anything is written
   LYK_TRY(set_up(database));

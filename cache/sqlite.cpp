@@ -99,7 +99,7 @@ Result<Database> Database::open(const std::filesystem::path& file, Mode mode) {
   LYK_CHECK(handle != nullptr);  // null only without memory
   Database database{handle, file};
   if (result != SQLITE_OK)
-    return sqlite_error(handle, result, str("open ", file_of(handle)));
+    return sqlite_error(handle, result, str("open index ", quoted(file.string())));
   constexpr auto busy_ms =
       std::chrono::duration_cast<std::chrono::milliseconds>(limits::sqlite_busy_timeout);
   (void)sqlite3_busy_timeout(handle, static_cast<int>(busy_ms.count()));  // cannot fail
