@@ -9,9 +9,9 @@ namespace {
 
 // Lays parameters out as the CUDA ABI does: each at the next multiple of its own size. `shape` has
 // one letter for each parameter: 'i' an int, 'p' a pointer.
-template <std::size_t size>
-constexpr auto lay_out(const char (&shape)[size]) {
-  std::array<KernelParameter, size - 1> out{};
+template <std::size_t count>
+constexpr auto lay_out(std::string_view shape) {
+  std::array<KernelParameter, count> out{};
   std::uint32_t end = 0;
   for (std::size_t i = 0; i < out.size(); ++i) {
     const std::uint32_t bytes = shape[i] == 'p' ? 8 : 4;
@@ -28,10 +28,10 @@ constexpr auto lay_out(const char (&shape)[size]) {
 //             spatial_size, num_heads, channels, num_levels, num_query, num_point, data_col
 //   backward  n, grad_col, then as forward up to num_point, then grad_value, grad_sampling_loc,
 //             grad_attn_weight
-constexpr auto im2col = lay_out("ipppppiiiiiiip");
-constexpr auto col2im = lay_out("ippppppiiiiiiippp");
-static_assert(im2col.size() == 14 && im2col.back() == KernelParameter{.offset = 80, .size = 8});
-static_assert(col2im.size() == 17 && col2im.back() == KernelParameter{.offset = 104, .size = 8});
+constexpr auto im2col = lay_out<14>("ipppppiiiiiiip");
+constexpr auto col2im = lay_out<17>("ippppppiiiiiiippp");
+static_assert(im2col.back() == KernelParameter{.offset = 80, .size = 8});
+static_assert(col2im.back() == KernelParameter{.offset = 104, .size = 8});
 
 // The float instantiations only: that is what the launcher calls. A forward that needs gradients is
 // accepted only where every backward kernel is there too, since the channel count picks among them.

@@ -97,7 +97,7 @@ auto cost(const Candidate& candidate) {
 
 bool is_better(const Candidate& a, const Candidate& b) {
   const auto order = fitness(*a.image) <=> fitness(*b.image);
-  return order != 0 ? order > 0 : cost(a) < cost(b);
+  return std::is_eq(order) ? cost(a) < cost(b) : std::is_gt(order);
 }
 
 std::string why_chosen(const Image& image, const Device& device) {

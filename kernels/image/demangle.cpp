@@ -4,8 +4,7 @@
 
 #include <cstddef>
 #include <cstdlib>
-
-#include "proto/unique.hpp"
+#include <memory>
 
 namespace lyk::image {
 
@@ -47,8 +46,8 @@ std::string Demangler::name(std::string_view symbol) {
     return out;
   letters_left_ -= letters;
   int status = 0;
-  const UniqueHandle<char, std::free> text{
-      abi::__cxa_demangle(out.c_str(), nullptr, nullptr, &status)};
+  const std::unique_ptr<char, void (*)(void*)> text{
+      abi::__cxa_demangle(out.c_str(), nullptr, nullptr, &status), std::free};
   if (status == 0 && text != nullptr &&
       std::string_view{text.get()}.size() <= symbol.size() * limits::demangle_growth_max)
     out = text.get();

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "proto/limits.hpp"
+#include "proto/names.hpp"
 
 namespace lyk::image {
 
@@ -57,6 +58,14 @@ struct RawSymbol {
   std::uint64_t size;
 };
 static_assert(sizeof(RawSymbol) == 24);
+
+// Names go into JSON and onto terminals. Compilers take UTF-8 in identifiers.
+bool is_symbol(std::string_view name) {
+  return !name.empty() && is_utf8(name) && std::ranges::all_of(name, [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte > 0x20 && byte != 0x7f;
+  });
+}
 
 struct SectionTable {
   Bytes bytes;
@@ -161,8 +170,8 @@ Result<std::vector<std::string_view>> elf_functions(const Elf& elf, std::uint8_t
     if (!wanted)
       continue;
     const auto name = c_string(names, symbol.name, limits::symbol_bytes_max);
-    if (!name || name->empty())
-      return malformed("elf: symbol ", offset / sizeof(RawSymbol), " has no name");
+    if (!name || !is_symbol(*name))
+      return malformed("elf: symbol ", offset / sizeof(RawSymbol), " has no usable name");
     if (out.size() == limits::kernels_per_image_max)
       return too_much("elf: more than ", limits::kernels_per_image_max, " kernels");
     name_bytes += name->size();

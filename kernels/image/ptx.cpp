@@ -42,6 +42,14 @@ std::optional<std::uint32_t> number(std::string_view word) {
   return out;
 }
 
+bool is_identifier(std::string_view word) {
+  return !word.empty() && !(word.front() >= '0' && word.front() <= '9') &&
+         std::ranges::all_of(word, [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '_' || c == '$' || c == '%';
+         });
+}
+
 bool is_power_of_two(std::uint32_t value) {
   return value != 0 && (value & (value - 1)) == 0;
 }
@@ -115,7 +123,7 @@ Result<std::vector<Parameter>> parse_parameters(PtxTokens& tokens) {
 Result<Kernel> parse_entry(PtxTokens& tokens) {
   Kernel out;
   out.symbol = tokens.next();
-  if (out.symbol.empty() || out.symbol == "(" || out.symbol.size() > limits::symbol_bytes_max)
+  if (!is_identifier(out.symbol) || out.symbol.size() > limits::symbol_bytes_max)
     return malformed("ptx: a kernel has no usable name");
   if (tokens.take("(")) {
     LYK_TRY_ASSIGN(out.parameters, parse_parameters(tokens));

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -239,8 +240,9 @@ TEST(Choose, AmongEqualsTheSmallerDownloadWinsThenTheNameThenThePlace) {
 
 // ---- launch ABI ---------------------------------------------------------------------------------
 
-constexpr KernelParameter pointer_and_int[]{{0, 8}, {8, 4}};
-constexpr AbiKernel abi_kernels[]{{"alpha", pointer_and_int}, {"beta", pointer_and_int}};
+constexpr std::array pointer_and_int{KernelParameter{0, 8}, KernelParameter{8, 4}};
+constexpr std::array abi_kernels{AbiKernel{"alpha", pointer_and_int},
+                                 AbiKernel{"beta", pointer_and_int}};
 constexpr LaunchAbi abi{.name = "example", .kernels = abi_kernels};
 
 Image with_kernels(std::vector<Kernel> kernels) {

@@ -107,6 +107,16 @@ TEST(Elf, FindsDefinedFunctionsByTheirOtherBits) {
   EXPECT_TRUE(elf_functions(*elf, 0x20).value().empty());
 }
 
+TEST(Elf, RefusesSymbolsThatCannotBePrinted) {
+  for (const std::string_view symbol : {"a b", "a\n", "\x1b[1m", "\xff\xfe", "a\x7f"}) {
+    const Buffer file =
+        build_cubin({.kernels = {{.symbol = std::string{symbol}, .name = "", .parameters = {}}}});
+    const auto elf = parse_elf(file);
+    ASSERT_TRUE(elf);
+    EXPECT_EQ(elf_functions(*elf, 0x10).error().message, "elf: symbol 1 has no usable name");
+  }
+}
+
 TEST(Elf, RefusesASymbolTableWithoutItsNames) {
   Buffer symbols(24);
   put<std::uint32_t>(symbols, 7);

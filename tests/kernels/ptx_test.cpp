@@ -86,6 +86,10 @@ TEST(Ptx, AKernelMayBeDeclaredBeforeItsDefinitionButOnlyAlike) {
 TEST(Ptx, RefusesWhatItCannotLayOut) {
   for (const std::string_view text : {
            ".entry",
+           ".entry 9k()",
+           ".entry \"k\"()",
+           ".entry a.b()",
+           ".entry \xff()",
            ".entry (",
            ".entry k(",
            ".entry k(.param",
