@@ -13,18 +13,20 @@ namespace lyk::image {
 
 namespace {
 
-// The families of compute capabilities, by NVIDIA's table of family-specific targets (PTX ISA 9.0,
-// "Target family-specific features"): what is built for an `f` target runs on it and on the higher
+// The families with more than one member, by the table "Family-Specific Compatibility" of the CUDA
+// Programming Guide (5.1.2, CUDA 13): what is built for an `f` target runs on it and on the higher
 // members of its family. An architecture that is not here is alone in its family.
-constexpr std::array families{std::array{100, 103}, std::array{120, 121}};
+struct Member {
+  int architecture;
+  int family;
+};
+constexpr std::array family_members{Member{100, 100}, Member{103, 100}, Member{107, 100},
+                                    Member{120, 120}, Member{121, 120}};
 
-bool same_family(const Arch& a, const Arch& b) {
-  if (a.number() == b.number())
-    return true;
-  return std::ranges::any_of(families, [&](const auto& family) {
-    return std::ranges::find(family, a.number()) != family.end() &&
-           std::ranges::find(family, b.number()) != family.end();
-  });
+int family_of(const Arch& arch) {
+  const auto* const member =
+      std::ranges::find(family_members, arch.number(), &Member::architecture);
+  return member == family_members.end() ? arch.number() : member->family;
 }
 
 bool is_tegra(const Device& device) {
@@ -42,7 +44,7 @@ std::string architecture_refusal(Kind kind, const Arch& target, const Device& de
   if (target.number() > device.arch.number())
     return str(what, ", above the device's ", device.arch.capability());
   if (target.variant == ArchVariant::family)
-    return same_family(target, device.arch)
+    return family_of(target) == family_of(device.arch)
                ? std::string{}
                : str(what, ", whose family does not include ", device.arch.capability());
   if (kind == Kind::ptx || target.number() == device.arch.number())
