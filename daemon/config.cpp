@@ -146,7 +146,7 @@ Result<Places> places_of(wire::Mode mode,
                          const fetcher::Environment& environment,
                          const Overrides& overrides) {
   Places places;
-  places.pins = {"/usr/share/libreyolo-kernels/pins.d", "/etc/libreyolo-kernels/pins.d"};
+  places.pins = {LYK_PRODUCT_PINS, "/etc/libreyolo-kernels/pins.d"};
   if (mode == wire::Mode::system) {
     places.config = "/etc/libreyolo-kernels/daemon.toml";
     places.cache = "/var/cache/libreyolo-kernels";
