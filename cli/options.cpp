@@ -96,6 +96,20 @@ Result<void> check_words(std::span<const std::string> words, std::span<const Opt
   return {};
 }
 
+// A word like "--[x]" is no option to cxxopts, so it comes as a positional; to a user it is a wrong
+// option. After "--" everything is positional.
+Result<void> check_dashes(std::span<const std::string> positionals,
+                          std::span<const std::string> words,
+                          std::span<const Option> options) {
+  const auto separator = std::find(words.begin(), words.end(), "--");
+  const auto after = static_cast<std::size_t>(words.end() - separator);
+  const std::size_t meant = after == 0 ? 0 : std::min(after - 1, positionals.size());
+  for (const std::string& word : positionals.first(positionals.size() - meant))
+    if (word.size() > 1 && word.front() == '-')
+      return unknown_option(word, options);
+  return {};
+}
+
 }  // namespace
 
 std::span<const Option> common_options() {
@@ -129,6 +143,7 @@ Result<Arguments> parse_arguments(std::span<const Option> options,
     else
       arguments.options_[entry.key()].push_back(entry.value());
   }
+  LYK_TRY(check_dashes(arguments.positionals_, words, all));
   for (const Option& option : all)
     if (option.repeat == Repeat::once && !option.value.empty() &&
         arguments.values(option.name).size() > 1)

@@ -18,8 +18,14 @@ constexpr Moment rate_least{500};
 // Faster than this nobody reads, and a slow terminal would hold up the transfer.
 constexpr Moment redraw_interval{100};
 
-constexpr std::size_t bar_columns_max = 24;
-constexpr std::size_t bar_columns_min = 6;
+// The bar's width follows from the terminal's alone, so that it stands still while numbers change.
+std::size_t bar_columns(std::size_t columns) {
+  if (columns >= 100)
+    return 24;
+  if (columns >= 79)
+    return 12;
+  return columns >= 60 ? 8 : 0;
+}
 
 std::string bar(std::uint64_t done, std::uint64_t total, std::size_t columns) {
   const std::size_t inner = columns - 2;
@@ -42,25 +48,30 @@ std::string cut_to(std::string text, std::size_t columns) {
   return text;
 }
 
+// In four columns.
 std::string percent(const ProgressState& state) {
   const double share =
       static_cast<double>(state.bytes_done) / static_cast<double>(state.bytes_total);
-  return str(static_cast<int>(std::min(1.0, share) * 100), '%');
+  const std::string text = str(static_cast<int>(std::min(1.0, share) * 100), '%');
+  return std::string(4 - text.size(), ' ') + text;
 }
 
 // The parts after the name, most important first.
-std::vector<std::string> parts_of(const ProgressState& state) {
+std::vector<std::string> parts_of(const ProgressState& state, std::size_t columns) {
   std::vector<std::string> parts;
-  if (state.bytes_total != 0)
-    parts.push_back(str(percent(state), "  ", human_bytes(state.bytes_done), " of ",
-                        human_bytes(state.bytes_total)));
-  else if (state.bytes_done != 0)
+  if (state.bytes_total != 0) {
+    if (const std::size_t width = bar_columns(columns); width != 0)
+      parts.push_back(bar(state.bytes_done, state.bytes_total, width));
+    parts.push_back(percent(state));
+    parts.push_back(str(human_bytes(state.bytes_done), " of ", human_bytes(state.bytes_total)));
+  } else if (state.bytes_done != 0) {
     parts.push_back(human_bytes(state.bytes_done));
+  }
   if (state.bytes_per_second && *state.bytes_per_second != 0) {
+    parts.push_back(str(human_bytes(*state.bytes_per_second), "/s"));
     if (state.bytes_total > state.bytes_done)
       parts.push_back(str(
           clock_time((state.bytes_total - state.bytes_done) / *state.bytes_per_second), " left"));
-    parts.push_back(str(human_bytes(*state.bytes_per_second), "/s"));
   }
   if (state.files_total > 1)
     parts.push_back(
@@ -103,20 +114,18 @@ std::string clock_time(std::uint64_t seconds) {
 }
 
 std::string progress_line(const ProgressState& state, std::size_t columns) {
-  std::string line = str(state.subject, "  ", state.action);
+  // A bar says that something comes; the other actions have to be named.
+  const bool has_bar = state.bytes_total != 0 && bar_columns(columns) != 0;
+  const bool is_plain = has_bar && state.action == "downloading";
+  std::string line = is_plain ? std::string{state.subject} : str(state.subject, "  ", state.action);
   if (display_width(line) >= columns)
     return cut_to(std::move(line), columns);
-  for (const std::string& part : parts_of(state)) {
+  for (const std::string& part : parts_of(state, columns)) {
     if (display_width(line) + 2 + display_width(part) > columns)
       break;
     line += str("  ", part);
   }
-  const std::size_t width = display_width(line);
-  if (state.bytes_total == 0 || width + 2 + bar_columns_min > columns)
-    return line;
-  return str(
-      line, "  ",
-      bar(state.bytes_done, state.bytes_total, std::min(bar_columns_max, columns - width - 2)));
+  return line;
 }
 
 void ProgressPrinter::show(const wire::FetchProgress& progress, Moment now) {

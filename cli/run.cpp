@@ -86,6 +86,14 @@ std::string_view slot_of(const Command& command, const Arguments& arguments) {
                                                         : std::string_view{};
 }
 
+// Messages of the service often say themselves what to run.
+bool names_a_command(std::string_view message) {
+  const auto all = commands();
+  return std::any_of(all.begin(), all.end(), [&](const Command* command) {
+    return message.find(str(program_name, ' ', command->name)) != std::string_view::npos;
+  });
+}
+
 struct Told {
   std::span<const std::string> words;
   const Terminal& terminal;
@@ -146,8 +154,7 @@ int run(std::span<const std::string> words,
 }
 
 std::string advice(const Error& error, std::string_view slot) {
-  // Messages of the service often say themselves what to run.
-  if (error.message.find(program_name) != std::string::npos)
+  if (names_a_command(error.message))
     return {};
   const auto for_slot = [&](std::string_view command, std::string_view what) {
     return slot.empty() ? std::string{}

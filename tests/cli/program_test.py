@@ -141,12 +141,12 @@ class Program(unittest.TestCase):
 
     def test_a_terminal_shows_a_bar_and_colours(self):
         text = self.fetch_on_a_terminal()
-        self.assertIn("\r\x1b[Knms  downloading  50%  512 B of 1.0 KiB", text)
+        self.assertIn("\r\x1b[Knms  [====>     ]   50%  512 B of 1.0 KiB", text)
         self.assertIn("\x1b[1mSLOT\x1b[0m", text)
 
     def test_no_color_leaves_the_bar_and_takes_the_colours(self):
         text = self.fetch_on_a_terminal(NO_COLOR="1")
-        self.assertIn("\r\x1b[Knms  downloading", text)
+        self.assertIn("\r\x1b[Knms  [====>     ]", text)
         self.assertNotIn("\x1b[1m", text)
 
     def test_a_dumb_terminal_gets_plain_lines(self):

@@ -39,29 +39,35 @@ TEST(Progress, LinesSayWhatIsKnownAndWhatFits) {
   nothing_known.bytes_total = 0;
   ProgressState total_unknown = nothing_known;
   total_unknown.bytes_done = 3 * mib;
+  ProgressState verifying = no_rate;
+  verifying.action = "verifying";
+  ProgressState long_name = full;
+  long_name.subject = "ms_deform_attn";
   const std::vector<Row> table{
       {full, 120,
-       "nms  downloading  25%  20.0 MiB of 80.0 MiB  0:06 left  10.0 MiB/s  file 2 of 3  "
-       "[=====>                ]"},
-      {full, 91,
-       "nms  downloading  25%  20.0 MiB of 80.0 MiB  0:06 left  10.0 MiB/s  file 2 of 3  [=>    ]"},
-      {full, 80, "nms  downloading  25%  20.0 MiB of 80.0 MiB  0:06 left  10.0 MiB/s  file 2 of 3"},
-      {full, 70, "nms  downloading  25%  20.0 MiB of 80.0 MiB  0:06 left  10.0 MiB/s"},
-      {full, 60, "nms  downloading  25%  20.0 MiB of 80.0 MiB  0:06 left"},
-      {full, 44, "nms  downloading  25%  20.0 MiB of 80.0 MiB"},
-      {full, 30, "nms  downloading  [==>       ]"},
+       "nms  [=====>                ]   25%  20.0 MiB of 80.0 MiB  10.0 MiB/s  0:06 left  file 2 "
+       "of 3"},
+      {full, 90,
+       "nms  [==>       ]   25%  20.0 MiB of 80.0 MiB  10.0 MiB/s  0:06 left  file 2 of 3"},
+      {long_name, 79,
+       "ms_deform_attn  [==>       ]   25%  20.0 MiB of 80.0 MiB  10.0 MiB/s  0:06 left"},
+      {full, 78, "nms  [=>    ]   25%  20.0 MiB of 80.0 MiB  10.0 MiB/s  0:06 left  file 2 of 3"},
+      {full, 64, "nms  [=>    ]   25%  20.0 MiB of 80.0 MiB  10.0 MiB/s  0:06 left"},
+      {full, 60, "nms  [=>    ]   25%  20.0 MiB of 80.0 MiB  10.0 MiB/s"},
+      {full, 59, "nms  downloading   25%  20.0 MiB of 80.0 MiB  10.0 MiB/s"},
+      {full, 44, "nms  downloading   25%  20.0 MiB of 80.0 MiB"},
+      {full, 30, "nms  downloading   25%"},
       {full, 16, "nms  downloading"},
       {full, 8, "nms  dow"},
       {full, 1, "n"},
-      {one_file, 90,
-       "nms  downloading  25%  20.0 MiB of 80.0 MiB  0:06 left  10.0 MiB/s  [====>                 "
-       "]"},
-      {no_rate, 60, "nms  downloading  25%  20.0 MiB of 80.0 MiB  [==>        ]"},
-      {stalled, 60, "nms  downloading  25%  20.0 MiB of 80.0 MiB  [==>        ]"},
-      {done, 70, "nms  downloading  100%  80.0 MiB of 80.0 MiB  10.0 MiB/s  [========]"},
-      {beyond, 60, "nms  downloading  100%  90.0 MiB of 80.0 MiB  [==========]"},
+      {one_file, 90, "nms  [==>       ]   25%  20.0 MiB of 80.0 MiB  10.0 MiB/s  0:06 left"},
+      {no_rate, 60, "nms  [=>    ]   25%  20.0 MiB of 80.0 MiB"},
+      {stalled, 60, "nms  [=>    ]   25%  20.0 MiB of 80.0 MiB"},
+      {done, 70, "nms  [======]  100%  80.0 MiB of 80.0 MiB  10.0 MiB/s"},
+      {beyond, 60, "nms  [======]  100%  90.0 MiB of 80.0 MiB"},
       {nothing_known, 80, "nms  downloading"},
       {total_unknown, 80, "nms  downloading  3.0 MiB"},
+      {verifying, 80, "nms  verifying  [==>       ]   25%  20.0 MiB of 80.0 MiB"},
   };
   for (const Row& row : table) {
     EXPECT_EQ(progress_line(row.state, row.columns), row.line) << row.columns;
@@ -161,8 +167,8 @@ TEST(Progress, ATerminalHasOneLineThatIsDrawnAnewAndTakenAway) {
     printer.show(at(50), 200ms);
   }
   EXPECT_EQ(printed.text(),
-            "\r\x1b[Knms  downloading  0%  0 B of 100 B  [>                     ]"
-            "\r\x1b[Knms  downloading  50%  50 B of 100 B  [=========>         ]"
+            "\r\x1b[Knms  downloading    0%  0 B of 100 B"
+            "\r\x1b[Knms  downloading   50%  50 B of 100 B"
             "\r\x1b[K");
 }
 

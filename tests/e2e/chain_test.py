@@ -1,0 +1,329 @@
+"""The whole chain with the real programs: pin, proof, download, store, choice, sealed memory."""
+
+import argparse
+import fcntl
+import json
+import os
+import socket
+import sys
+import tempfile
+import threading
+import tomllib
+import unittest
+from pathlib import Path
+
+import device_files
+from world import ABI, REPO, SLOT, Programs, RunningHub, World, make_hub_root, pin_text, sha256_of, tree_of, until
+
+OPTIONS = argparse.ArgumentParser()
+OPTIONS.add_argument("--cli", required=True)
+OPTIONS.add_argument("--daemon", required=True)
+SETTINGS, UNITTEST_WORDS = OPTIONS.parse_known_args()
+PROGRAMS = Programs(SETTINGS.cli, SETTINGS.daemon)
+# F_GET_SEALS of linux/fcntl.h, and SEAL, SHRINK, GROW and WRITE together.
+F_GET_SEALS, ALL_SEALS = 1034, 0b1111
+
+
+def resolve_by_hand(path: str, arch: str) -> tuple:
+    """What any varlink client gets: the reply, and the descriptor that comes with it."""
+    call = {"method": "com.libreyolo.Kernels.Resolve", "parameters": {"slot": SLOT, "device": {"arch": arch}}}
+    with socket.socket(socket.AF_UNIX) as peer:
+        peer.connect(path)
+        peer.sendall(json.dumps(call).encode() + b"\0")
+        text, descriptors, _, _ = socket.recv_fds(peer, 1 << 20, 1)
+        while not text.endswith(b"\0"):
+            text += peer.recv(1 << 20)
+    return json.loads(text[:-1]), descriptors
+
+
+class EndToEnd(unittest.TestCase):
+    """A Hub for the class, and a fresh machine for each test."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="lyk_hub.")
+        cls.addClassCleanup(folder.cleanup)
+        cls.made = make_hub_root(Path(folder.name))
+        cls.commit = cls.made["commit"]
+        cls.hub = RunningHub(cls.made["root"])
+        cls.addClassCleanup(cls.hub.errors)
+        cls.local = {path: Path(file) for path, file in cls.made["local"].items()}
+
+    def setUp(self):
+        self.hub.behave()
+        self.hub.control("POST", "reset")
+        self.world = World(PROGRAMS, self.hub.url)
+        self.addCleanup(self.world.__exit__)
+
+    def done(self, ran, exit_code: int = 0):
+        self.assertEqual(ran.exit_code, exit_code, f"{ran.out}\n{ran.err}")
+        return ran
+
+    def pinned(self, **more):
+        self.world.pin(pin_text(self.commit, abi=ABI, **more))
+
+    def content_requests(self) -> int:
+        kinds = self.hub.counters()["kinds"]
+        return kinds.get("cdn", 0) + kinds.get("content", 0) + kinds.get("raw", 0)
+
+    def blob_of(self, path: str) -> Path:
+        digest = sha256_of(self.local[path])
+        return self.world.store / "blobs/sha256" / digest[:2] / digest
+
+
+class Chain(EndToEnd):
+    def test_a_revision_becomes_a_pin_with_the_digests_of_its_files(self):
+        ran = self.done(self.world.run("pin", SLOT, "--repo", REPO, "--revision", "v1", "--abi", ABI))
+        self.assertIn("parity:", ran.out)
+        pin = tomllib.loads((self.world.pins / f"{SLOT}.toml").read_text())
+        self.assertEqual((pin["slot"], pin["repo"], pin["revision"]), (SLOT, REPO, self.commit))
+        self.assertEqual(pin["repo_types"], ["kernel"])
+        self.assertEqual(pin["digests"], {path: sha256_of(file) for path, file in self.local.items()})
+
+    def test_a_fetch_proves_and_stores_every_image_file_of_the_commit(self):
+        self.pinned()
+        self.world.start()
+        fetched = self.done(self.world.run("fetch", SLOT, "--json")).json()["fetched"]
+        self.assertEqual(len(fetched), 1)
+        self.assertEqual((fetched[0]["commit"], fetched[0]["proof"], fetched[0]["repo_type"]),
+                         (self.commit, "git", "kernel"))
+        self.assertEqual((fetched[0]["files"], fetched[0]["images"]), (3, 4))
+        self.assertEqual(fetched[0]["downloaded_bytes"], sum(file.stat().st_size for file in self.local.values()))
+        for path, file in self.local.items():
+            self.assertEqual(self.blob_of(path).read_bytes(), file.read_bytes())
+            self.assertEqual(self.blob_of(path).stat().st_mode & 0o777, 0o444)
+        self.assertEqual(self.hub.counters()["token_leaks"], [])
+
+    def test_what_is_stored_is_not_fetched_again(self):
+        self.pinned()
+        self.world.start()
+        self.done(self.world.run("fetch", SLOT))
+        self.hub.control("POST", "reset")
+        again = self.done(self.world.run("fetch", SLOT, "--json")).json()["fetched"][0]
+        self.assertEqual(again["downloaded_bytes"], 0)
+        self.assertEqual(self.hub.counters()["connections"], {})
+
+    def test_a_process_receives_the_image_for_its_gpu_in_sealed_memory(self):
+        self.pinned()
+        self.world.start()
+        kernels = device_files.abi_kernels()
+        for arch, target in (("7.5", "sm_75"), ("8.9", "sm_80"), ("12.0", "sm_90")):
+            reply, descriptors = resolve_by_hand(str(self.world.socket), arch)
+            self.assertNotIn("error", reply)
+            image = reply["parameters"]["image"]
+            expected = device_files.ptx(target, kernels)
+            self.assertEqual((image["arch"], image["kind"], image["bytes"]), (target, "ptx", len(expected)))
+            self.assertEqual(len(descriptors), 1)
+            with os.fdopen(descriptors[0], "rb") as memory:
+                self.assertEqual(fcntl.fcntl(memory, F_GET_SEALS) & ALL_SEALS, ALL_SEALS)
+                self.assertEqual(os.pread(memory.fileno(), 1 << 20, 0), expected + b"\0")
+                with self.assertRaises(OSError):
+                    os.pwrite(memory.fileno(), b"x", 0)
+
+    def test_resolve_says_why_and_writes_the_same_bytes(self):
+        self.pinned()
+        self.world.start()
+        target = self.world.folder / "image.ptx"
+        answer = self.done(self.world.run("resolve", SLOT, "--arch", "9.0", "--output", str(target), "--json")).json()
+        self.assertEqual(sha256_of(target), answer["image"]["sha256"])
+        self.assertEqual(answer["file"], "images/ms_deform_attn.fatbin")
+        self.assertEqual(len(answer["image"]["kernels"]), 16)
+        self.assertEqual(len(answer["refused"]), 3)
+        self.assertTrue(any("lacks 16 of the 16 kernels" in refused["reason"] for refused in answer["refused"]))
+        too_old = self.done(self.world.run("resolve", SLOT, "--arch", "7.0", "--json"), 3).json()
+        self.assertEqual(too_old["error"]["code"], "no_image")
+        self.assertEqual(len(too_old["error"]["refused"]), 4)
+
+    def test_without_a_service_the_command_starts_one_that_shares_the_store(self):
+        self.pinned()
+        self.done(self.world.run("fetch", SLOT))
+        status = self.done(self.world.run("status", "--json")).json()
+        self.assertEqual((status["mode"], status["slots"][0]["state"]), ("private", "cached"))
+        self.world.start()
+        self.assertEqual(self.done(self.world.run("status", "--json")).json()["mode"], "user")
+        self.hub.control("POST", "reset")
+        self.done(self.world.run("resolve", SLOT, "--arch", "9.0"))
+        self.assertEqual(self.hub.counters()["connections"], {})
+
+    def test_digests_prove_without_git(self):
+        self.done(self.world.run("pin", SLOT, "--repo", REPO, "--revision", "v1", "--abi", ABI))
+        with World(PROGRAMS, self.hub.url) as other:
+            other.pin((self.world.pins / f"{SLOT}.toml").read_text())
+            self.hub.control("POST", "reset")
+            self.hub.misbehave("git-unauthorized")
+            fetched = self.done(other.run("fetch", SLOT, "--json")).json()["fetched"][0]
+            self.assertEqual((fetched["proof"], fetched["files"]), ("digests", 3))
+            kinds = self.hub.counters()["kinds"]
+            self.assertEqual((kinds.get("git-refs", 0), kinds.get("git-pack", 0)), (0, 0))
+
+    def test_a_pin_file_is_tried_before_it_is_installed(self):
+        candidate = self.world.folder / "candidate.toml"
+        candidate.write_text(pin_text(self.commit, abi=ABI))
+        self.world.start()
+        fetched = self.done(self.world.run("fetch", "--pin", str(candidate), "--json")).json()["fetched"]
+        self.assertEqual(fetched[0]["commit"], self.commit)
+        self.assertEqual(self.done(self.world.run("pins", "--json")).json()["pins"], [])
+
+    def test_list_and_info_name_commit_proof_files_and_images(self):
+        self.pinned()
+        self.world.start()
+        self.done(self.world.run("fetch", SLOT))
+        revision = self.done(self.world.run("list", "--json")).json()["revisions"][0]
+        self.assertEqual((revision["slot"], revision["commit"], revision["files"], revision["images"]),
+                         (SLOT, self.commit, 3, 4))
+        info = self.done(self.world.run("info", SLOT, "--json")).json()
+        self.assertEqual({file["path"]: file["sha256"] for file in info["files"]},
+                         {path: sha256_of(file) for path, file in self.local.items()})
+        self.assertIn(self.commit, self.done(self.world.run("info", SLOT)).out)
+        self.assertIn(f'slot_state{{slot="{SLOT}",state="cached"}} 1',
+                      self.done(self.world.run("status", "--format", "prometheus")).out)
+
+
+class Care(EndToEnd):
+    def setUp(self):
+        super().setUp()
+        self.pinned()
+        self.world.start()
+        self.done(self.world.run("fetch", SLOT))
+
+    def flip_a_byte(self) -> Path:
+        blob = self.blob_of("images/ms_deform_attn.fatbin")
+        content = bytearray(blob.read_bytes())
+        content[len(content) // 2] ^= 1
+        blob.chmod(0o644)
+        blob.write_bytes(content)
+        blob.chmod(0o444)
+        return blob
+
+    def test_a_flipped_byte_is_found_quarantined_and_fetched_again(self):
+        blob = self.flip_a_byte()
+        found = self.done(self.world.run("verify", "--json"), 4).json()
+        self.assertEqual([file["path"] for file in found["damaged"]], ["images/ms_deform_attn.fatbin"])
+        self.assertFalse(blob.exists())
+        self.assertEqual(self.done(self.world.run("status", "--json")).json()["store"]["quarantined"], 1)
+        self.done(self.world.run("resolve", SLOT, "--arch", "9.0"))
+        self.assertEqual(sha256_of(blob), blob.name)
+        self.done(self.world.run("verify"))
+
+    def test_a_flipped_byte_never_reaches_a_process(self):
+        self.flip_a_byte()
+        reply, descriptors = resolve_by_hand(str(self.world.socket), "9.0")
+        self.assertNotIn("error", reply)
+        with os.fdopen(descriptors[0], "rb") as memory:
+            self.assertEqual(os.pread(memory.fileno(), 1 << 20, 0),
+                             device_files.ptx("sm_90", device_files.abi_kernels()) + b"\0")
+
+    def test_what_is_removed_is_gone_and_comes_again(self):
+        removed = self.done(self.world.run("remove", SLOT, "--json")).json()
+        self.assertEqual(removed["files"], 3)
+        self.assertEqual(self.done(self.world.run("list", "--json")).json()["revisions"], [])
+        self.done(self.world.run("resolve", SLOT, "--arch", "9.0"))
+
+    def test_prune_never_takes_what_a_pin_names(self):
+        self.done(self.world.run("prune", "--max-bytes", "0"))
+        self.assertEqual(self.done(self.world.run("list", "--json")).json()["revisions"][0]["files"], 3)
+
+    def test_a_lost_index_is_made_anew_from_what_lies_there(self):
+        self.world.stop(self.world.daemons[-1])
+        for file in self.world.store.glob("index.sqlite3*"):
+            file.unlink()
+        self.world.start()
+        self.hub.control("POST", "reset")
+        rebuilt = self.done(self.world.run("rebuild-index", "--json")).json()
+        self.assertEqual((rebuilt["files"], rebuilt["images"], rebuilt["revisions"]), (3, 4, 1))
+        self.done(self.world.run("resolve", SLOT, "--arch", "9.0"))
+        self.assertEqual(self.hub.counters()["connections"], {})
+
+
+class Together(EndToEnd):
+    def test_many_processes_that_miss_the_same_file_cause_one_download(self):
+        self.pinned()
+        self.world.start()
+        self.hub.control("POST", "options", {"file_duration_s": 1})
+        self.addCleanup(self.hub.control, "POST", "options", {"file_duration_s": 0})
+        results = []
+        threads = [threading.Thread(target=lambda: results.append(self.world.run("resolve", SLOT, "--arch", "9.0")))
+                   for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual([ran.exit_code for ran in results], [0] * 8, results[0].err)
+        paths = self.hub.counters()["paths"]
+        for path, count in paths.items():
+            if "/resolve/" in path:
+                self.assertEqual(count, 1, paths)
+
+    def test_a_private_instance_and_a_daemon_do_not_download_twice(self):
+        self.pinned()
+        self.world.start()
+        self.hub.control("POST", "options", {"file_duration_s": 1})
+        self.addCleanup(self.hub.control, "POST", "options", {"file_duration_s": 0})
+        pin = self.world.folder / "pin.toml"
+        pin.write_text(pin_text(self.commit, abi=ABI))
+        results = []
+        threads = [threading.Thread(target=lambda words=words, more=more: results.append(
+            self.world.run("fetch", *words, **more))) for words, more in (
+                ((SLOT,), {}), ((SLOT,), {"LIBREYOLO_KERNELS_SOCKET": "", "XDG_RUNTIME_DIR": "/nonexistent"}))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual([ran.exit_code for ran in results], [0, 0], [ran.err for ran in results])
+        contents = [path for path in self.hub.counters()["paths"] if "/resolve/" in path]
+        self.assertEqual(len(contents), 3)
+        self.assertEqual(tree_of(self.world.store / "tmp"), {})
+
+
+class Offline(EndToEnd):
+    """HF_HUB_OFFLINE=1 and LIBREYOLO_HUB_KERNELS=0: what is cached works, a miss is `offline`, and nobody is asked."""
+
+    WAYS = ({"HF_HUB_OFFLINE": "1"}, {"LIBREYOLO_HUB_KERNELS": "0"})
+
+    def check(self, cached: bool, **variables):
+        self.hub.control("POST", "reset")
+        for words in (("resolve", SLOT, "--arch", "9.0"), ("fetch", SLOT)):
+            ran = self.done(self.world.run(*words, **variables), 0 if cached else 5)
+            if not cached:
+                self.assertIn("forbid", ran.err)
+        for words in (("list",), ("info", SLOT), ("pins",), ("status",), ("verify",)):
+            self.done(self.world.run(*words, **variables))
+        self.assertEqual(self.hub.counters()["connections"], {})
+
+    def test_the_command_line_and_its_private_instance(self):
+        self.pinned()
+        for way in self.WAYS:
+            with self.subTest(way):
+                self.check(False, **way)
+        self.done(self.world.run("fetch", SLOT))
+        for way in self.WAYS:
+            with self.subTest(way):
+                self.check(True, **way)
+
+    def test_a_daemon_that_is_offline_itself(self):
+        self.pinned()
+        for way in self.WAYS:
+            with self.subTest(way):
+                daemon = self.world.start(**way)
+                self.check(False)
+                self.assertTrue(self.done(self.world.run("status", "--json")).json()["offline"])
+                self.world.stop(daemon)
+
+    def test_the_flag_of_the_command_binds_a_daemon_that_is_not(self):
+        self.pinned()
+        self.world.start()
+        for way in self.WAYS:
+            with self.subTest(way):
+                self.check(False, **way)
+
+    def test_a_new_pin_needs_the_hub_and_says_so(self):
+        for way in self.WAYS:
+            with self.subTest(way):
+                ran = self.done(self.world.run("pin", SLOT, "--repo", REPO, "--revision", "v1", **way), 5)
+                self.assertIn("forbids", ran.err)
+        self.assertEqual(self.hub.counters()["connections"], {})
+        self.assertEqual(tree_of(self.world.pins), {})
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *UNITTEST_WORDS])
