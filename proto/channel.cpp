@@ -65,19 +65,25 @@ void put_descriptor(msghdr& message, ControlBuffer& control, int fd) {
   std::memcpy(CMSG_DATA(part), &fd, sizeof(int));
 }
 
+Error timed_out(std::string_view why) {
+  return {Code::timeout, str("message: ", why)};
+}
+
 Error send_error(int number) {
-  const Error error = os_error(number, "send message");
+  Error error = os_error(number, "send message");
   switch (number) {
     case ETOOMANYREFS:  // unread descriptors of this user: they drain when peers read
     case ENOBUFS:
     case ENOMEM:
-      return {Code::busy, error.message};
+      error.code = Code::busy;
+      break;
     case EBADF:  // the descriptor to attach, or ours
     case EINVAL:
-      return error;
+      break;
     default:
-      return {Code::network, error.message};
+      error.code = Code::network;
   }
+  return error;
 }
 
 }  // namespace
@@ -96,8 +102,8 @@ Result<void> Channel::wait(short events, std::optional<TimePoint> deadline) cons
     if (ready < 0 && number != EINTR)
       return Error{Code::network, os_error(number, "wait for the socket").message};
     if (deadline && steady_clock::now() >= *deadline)
-      return Error{Code::timeout, (events & POLLIN) != 0 ? "message: it did not come in time"
-                                                         : "message: the peer does not read it"};
+      return timed_out((events & POLLIN) != 0 ? "it did not come in time"
+                                              : "the peer does not read it");
   }
 }
 
@@ -143,6 +149,8 @@ Result<std::optional<Frame>> Channel::read_frame(
     if (!begun && reader_.partial_bytes() > 0) {
       begun = true;
       deadline = steady_clock::now() + message_deadline_;
+    } else if (begun && steady_clock::now() >= *deadline) {
+      return timed_out("it did not end in time");  // however busily its bytes trickle in
     }
     LYK_TRY(wait(POLLIN, deadline));
     LYK_TRY_ASSIGN(const Received received, receive());

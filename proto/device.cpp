@@ -61,9 +61,15 @@ Result<Arch> Arch::parse(std::string_view text) {
   return out;
 }
 
-std::string Arch::sm() const { return str("sm_", number(), variant_suffix(variant)); }
-std::string Arch::compute() const { return str("compute_", number(), variant_suffix(variant)); }
-std::string Arch::capability() const { return str(major, '.', minor); }
+std::string Arch::sm() const {
+  return str("sm_", number(), variant_suffix(variant));
+}
+std::string Arch::compute() const {
+  return str("compute_", number(), variant_suffix(variant));
+}
+std::string Arch::capability() const {
+  return str(major, '.', minor);
+}
 
 Result<CudaVersion> CudaVersion::parse(std::string_view text) {
   const auto dot = text.find('.');
@@ -71,12 +77,13 @@ Result<CudaVersion> CudaVersion::parse(std::string_view text) {
   out.major = small_number(text.substr(0, dot));
   out.minor = dot == std::string_view::npos ? 0 : small_number(text.substr(dot + 1));
   if (out.major < 1 || out.minor < 0)
-    return Error{Code::invalid_argument,
-                 str("CUDA version ", quoted(text), ": write it as 13.0")};
+    return Error{Code::invalid_argument, str("CUDA version ", quoted(text), ": write it as 13.0")};
   return out;
 }
 
-std::string CudaVersion::text() const { return str(major, '.', minor); }
+std::string CudaVersion::text() const {
+  return str(major, '.', minor);
+}
 
 bool is_tegra_arch(const Arch& arch) {
   constexpr std::array tegra{53, 62, 72, 87, 101, 110};

@@ -1,5 +1,5 @@
-// Identities of content: a sha256 (files, images) and a git object id (sha1). Values; parsed strictly
-// once at the edge, so that whoever holds one holds 32 or 20 real bytes.
+// Identities of content: a sha256 (files, images) and a git object id (sha1). Values; parsed
+// strictly once at the edge, so that whoever holds one holds 32 or 20 real bytes.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
-// The one error system. `Code` is a contract: programs decide by it. `message` is for people and may
-// change. One table turns a code into everything that the edges need: the varlink error name, the
-// status of the C ABI, the exit code of the command line, and whether trying again can help.
+// The one error system. `Code` is a contract: programs decide by it. `message` is for people and
+// may change. One table turns a code into everything that the edges need: the varlink error name,
+// the status of the C ABI, the exit code of the command line, and whether trying again can help.
 //
 // Messages: lower case, one line, no full stop, object first: `open '/x/y': Permission denied`.
 // Thread rule: values, no shared state.
@@ -89,7 +89,9 @@ constexpr bool code_table_is_in_order() {
 static_assert(detail::code_table_is_in_order(),
               "one row per Code, in the order of the enum, C statuses counting down from -1");
 
-constexpr const CodeInfo& info(Code code) { return code_table[static_cast<std::size_t>(code)]; }
+constexpr const CodeInfo& info(Code code) {
+  return code_table[static_cast<std::size_t>(code)];
+}
 
 // The code of a varlink error name (without the interface prefix) that this release knows.
 std::optional<Code> code_from_varlink(std::string_view name);

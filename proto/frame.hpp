@@ -41,7 +41,7 @@ public:
 
 private:
   Result<void> append(std::span<const char> bytes);
-  Result<void> attach(std::span<UniqueFd> fds, Frame& owner);
+  static Result<void> attach(std::span<UniqueFd> fds, Frame& owner);
 
   std::size_t message_bytes_max_;
   bool broken_ = false;

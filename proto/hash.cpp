@@ -1,8 +1,8 @@
 #include "proto/hash.hpp"
 
-#include <string>
-
 #include <openssl/evp.h>
+
+#include <string>
 
 #include "proto/check.hpp"
 #include "proto/text.hpp"
@@ -14,7 +14,8 @@ namespace {
 
 using MessageDigest = UniqueHandle<EVP_MD_CTX, EVP_MD_CTX_free>;
 
-// OpenSSL fails here only without memory or with a broken installation: not something to go on from.
+// OpenSSL fails here only without memory or with a broken installation: not something to go on
+// from.
 MessageDigest begin(const EVP_MD* algorithm) {
   MessageDigest context{EVP_MD_CTX_new()};
   LYK_CHECK(context != nullptr && EVP_DigestInit_ex(context.get(), algorithm, nullptr) == 1);
@@ -41,7 +42,9 @@ Sha256::~Sha256() = default;
 Sha256::Sha256(Sha256&&) noexcept = default;
 Sha256& Sha256::operator=(Sha256&&) noexcept = default;
 
-void Sha256::update(std::span<const std::byte> bytes) { feed(state_->context.get(), bytes); }
+void Sha256::update(std::span<const std::byte> bytes) {
+  feed(state_->context.get(), bytes);
+}
 
 Digest Sha256::finish() {
   Digest out;

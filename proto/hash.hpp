@@ -10,7 +10,7 @@
 namespace lyk {
 
 class Sha256 {
- public:
+public:
   Sha256();
   ~Sha256();
   Sha256(Sha256&&) noexcept;
@@ -24,7 +24,7 @@ class Sha256 {
   // Forgets what was fed: a resumed download that starts over.
   void reset();
 
- private:
+private:
   struct State;
   std::unique_ptr<State> state_;
 };
@@ -37,7 +37,7 @@ GitId git_blob_id(std::span<const std::byte> bytes);
 
 // git_blob_id for a stream whose length is known before its first byte.
 class GitBlobHasher {
- public:
+public:
   explicit GitBlobHasher(std::uint64_t blob_bytes);
   ~GitBlobHasher();
   GitBlobHasher(GitBlobHasher&&) noexcept;
@@ -48,7 +48,7 @@ class GitBlobHasher {
   void update(std::span<const std::byte> bytes);
   GitId finish();
 
- private:
+private:
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -1,4 +1,5 @@
-// Varlink envelopes: {"method", "parameters", "more", "oneway"} one way, {"parameters", "continues"} or
+// Varlink envelopes: {"method", "parameters", "more", "oneway"} one way, {"parameters",
+// "continues"} or
 // {"error", "parameters"} the other. Bytes in, values out; framing is proto/frame.hpp.
 // Thread rule: values; a ParsedCall is used by one thread at a time.
 #pragma once
@@ -20,10 +21,11 @@ struct JsonDeleter {
 };
 using JsonHandle = std::unique_ptr<JsonValue, JsonDeleter>;
 
-enum class Flow { single, more, oneway };       // what a call asks for
-enum class Continues { no, yes };               // what a reply announces
+enum class Flow { single, more, oneway };  // what a call asks for
+enum class Continues { no, yes };          // what a reply announces
 
-// ---- calls -----------------------------------------------------------------------------------------
+// ---- calls
+// -----------------------------------------------------------------------------------------
 
 // A call whose envelope is understood and whose parameters are not looked at yet.
 struct ParsedCall {
@@ -44,7 +46,8 @@ std::string encode_call(const CallType& call, Flow flow = Flow::single);
 template <typename CallType>
 Result<CallType> decode_parameters(const ParsedCall& call);
 
-// ---- replies ---------------------------------------------------------------------------------------
+// ---- replies
+// ---------------------------------------------------------------------------------------
 
 // Every *Reply of methods.hpp: the message without its closing NUL.
 template <typename ReplyType>
@@ -59,7 +62,8 @@ std::string to_json(const ReplyType& reply);
 // A reply whose envelope is understood: parameters, or an error of either interface.
 struct ParsedReply {
   Continues continues = Continues::no;
-  std::optional<Error> error;  // an unknown error name becomes Code::protocol, with the name in the text
+  std::optional<Error>
+      error;  // an unknown error name becomes Code::protocol, with the name in the text
   ErrorFields error_fields;
   JsonHandle parameters;
 };
@@ -68,7 +72,8 @@ Result<ParsedReply> parse_reply(std::string_view text);
 template <typename ReplyType>
 Result<ReplyType> decode_parameters(const ParsedReply& reply);
 
-// ---- org.varlink.service ---------------------------------------------------------------------------
+// ---- org.varlink.service
+// ---------------------------------------------------------------------------
 
 struct ServiceInfo {
   std::string vendor;

@@ -1,7 +1,7 @@
-// The calls and replies of com.libreyolo.Kernels as values, one struct for each `type` and method of the
-// varlink file, field for field. Parsing is strict about what it knows and blind to what it does not:
-// unknown fields are ignored, absent optional fields are nullopt or empty.
-// Thread rule: values.
+// The calls and replies of com.libreyolo.Kernels as values, one struct for each `type` and method
+// of the varlink file, field for field. Parsing is strict about what it knows and blind to what it
+// does not: unknown fields are ignored, absent optional fields are nullopt or empty. Thread rule:
+// values.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ namespace lyk::wire {
 
 inline constexpr std::string_view interface_name = "com.libreyolo.Kernels";
 
-// The text of com.libreyolo.Kernels.varlink, embedded at build time: the document is what is served.
+// The text of com.libreyolo.Kernels.varlink, embedded at build time: the document is what is
+// served.
 extern const std::string_view interface_description;
 
 enum class ImageKind { cubin, ptx };
@@ -159,7 +160,8 @@ struct Counters {
   std::uint64_t images_in_memory_bytes = 0;
 };
 
-// ---- calls: what a client sends --------------------------------------------------------------------
+// ---- calls: what a client sends
+// --------------------------------------------------------------------
 
 struct ResolveCall {
   static constexpr std::string_view method = "Resolve";
@@ -215,7 +217,8 @@ struct RebuildIndexCall {
   static constexpr std::string_view method = "RebuildIndex";
 };
 
-// ---- replies ---------------------------------------------------------------------------------------
+// ---- replies
+// ---------------------------------------------------------------------------------------
 
 struct ResolveReply {
   std::string slot;

@@ -14,14 +14,15 @@ namespace lyk {
 
 template <typename T>
 class [[nodiscard]] Result {
- public:
-  using value_type = T;
-
-  // Both conversions are implicit on purpose: `return value;` and `return Error{...};`.
+public:
+  // Both conversions are implicit on purpose: `return value;` and `return Error{...};`. The first
+  // leaves Result and Error to the others.
   template <typename U = T>
-    requires(std::constructible_from<T, U &&> && !std::same_as<std::remove_cvref_t<U>, Result> &&
-             !std::same_as<std::remove_cvref_t<U>, Error>)
-  Result(U&& value)  // NOLINT(google-explicit-constructor): see above
+  requires(std::constructible_from<T, U&&> && !std::same_as<std::remove_cvref_t<U>, Result> &&
+           !std::same_as<std::remove_cvref_t<U>, Error>)
+      // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload): see
+      // above
+      Result(U&& value)
       : state_(std::in_place_index<0>, std::forward<U>(value)) {}
   Result(Error error)  // NOLINT(google-explicit-constructor): see above
       : state_(std::in_place_index<1>, std::move(error)) {}
@@ -60,16 +61,14 @@ class [[nodiscard]] Result {
     return std::move(*std::get_if<1>(&state_));
   }
 
- private:
+private:
   std::variant<T, Error> state_;
 };
 
 // Result<void> is success or an Error: `return {};` is success.
 template <>
 class [[nodiscard]] Result<void> {
- public:
-  using value_type = void;
-
+public:
   Result() = default;
   Result(Error error)  // NOLINT(google-explicit-constructor): `return Error{...};`
       : state_(std::move(error)) {}
@@ -89,26 +88,28 @@ class [[nodiscard]] Result<void> {
     return std::move(*std::get_if<1>(&state_));
   }
 
- private:
+private:
   std::variant<std::monostate, Error> state_;
 };
 
 }  // namespace lyk
 
 // Returns the Error of `expression` from the calling function; else goes on.
-#define LYK_TRY(expression)                                      \
-  do {                                                           \
-    if (auto lyk_result = (expression); !lyk_result)             \
-      return std::move(lyk_result).error();                      \
+#define LYK_TRY(expression)                          \
+  do {                                               \
+    if (auto lyk_result = (expression); !lyk_result) \
+      return std::move(lyk_result).error();          \
   } while (false)
 
 #define LYK_CONCATENATE_INNER(a, b) a##b
 #define LYK_CONCATENATE(a, b) LYK_CONCATENATE_INNER(a, b)
+// NOLINTBEGIN(bugprone-macro-parentheses): a declaration takes none
 #define LYK_TRY_ASSIGN_TO(result, declaration, expression) \
   auto result = (expression);                              \
   if (!result)                                             \
     return std::move(result).error();                      \
   declaration = std::move(result).value()
+// NOLINTEND(bugprone-macro-parentheses)
 
 // LYK_TRY_ASSIGN(const int n, parse(text)): declares `n` with the value, or returns the Error.
 #define LYK_TRY_ASSIGN(declaration, expression) \

@@ -1,4 +1,5 @@
-// Small text building: GCC 12 has no <format>, and the client library carries no formatting library.
+// Small text building: GCC 12 has no <format>, and the client library carries no formatting
+// library.
 #pragma once
 
 #include <concepts>
@@ -8,11 +9,14 @@
 namespace lyk {
 
 namespace detail {
-inline void append(std::string& out, std::string_view part) { out += part; }
-inline void append(std::string& out, char part) { out += part; }
+inline void append(std::string& out, std::string_view part) {
+  out += part;
+}
+inline void append(std::string& out, char part) {
+  out += part;
+}
 template <std::integral T>
-  requires(!std::same_as<T, char> && !std::same_as<T, bool>)
-void append(std::string& out, T part) {
+requires(!std::same_as<T, char> && !std::same_as<T, bool>) void append(std::string& out, T part) {
   out += std::to_string(part);
 }
 }  // namespace detail
@@ -32,11 +36,15 @@ template <typename... Parts>
 [[nodiscard]] inline std::string quoted(const std::string& text) {
   return quoted(std::string_view{text});
 }
-[[nodiscard]] inline std::string quoted(std::string& text) { return quoted(std::string_view{text}); }
-[[nodiscard]] inline std::string quoted(const char* text) { return quoted(std::string_view{text}); }
+[[nodiscard]] inline std::string quoted(std::string& text) {
+  return quoted(std::string_view{text});
+}
+[[nodiscard]] inline std::string quoted(const char* text) {
+  return quoted(std::string_view{text});
+}
 
-// The entry of `known` that is nearest to `word` by edit distance, if it is near enough to be what a
-// typing error meant; else empty. `known` is any range of things that convert to string_view.
+// The entry of `known` that is nearest to `word` by edit distance, if it is near enough to be what
+// a typing error meant; else empty. `known` is any range of things that convert to string_view.
 [[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
 template <typename Range>
 [[nodiscard]] std::string_view nearest(std::string_view word, const Range& known) {

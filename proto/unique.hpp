@@ -22,7 +22,7 @@ using UniqueHandle = std::unique_ptr<T, HandleDeleter<free_function>>;
 
 // Owns one file descriptor. Every descriptor is opened close-on-exec by whoever opens it.
 class UniqueFd {
- public:
+public:
   UniqueFd() = default;
   explicit UniqueFd(int fd) noexcept : fd_(fd) {}
   UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
@@ -42,7 +42,7 @@ class UniqueFd {
       (void)::close(std::exchange(fd_, -1));  // the descriptor is gone whatever close says
   }
 
- private:
+private:
   int fd_ = -1;
 };
 

@@ -202,6 +202,13 @@ TEST(Channel, EndsABegunMessageAtItsDeadlineThoughIdleWaitsAreUnlimited) {
   EXPECT_EQ(reader.read_frame().error().code, Code::timeout);
 }
 
+TEST(Channel, EndsABegunMessageAtItsDeadlineThoughItsBytesKeepComing) {
+  auto [a, b] = socket_pair();
+  Channel reader{std::move(b), {.message_deadline = 0ms, .wake = {}}};
+  send_raw(a.get(), std::string(limits::read_bytes + 1, '.'));
+  EXPECT_EQ(reader.read_frame().error().message, "message: it did not end in time");
+}
+
 TEST(Channel, EndsAWaitWhenTheEventComes) {
   auto [a, b] = socket_pair();
   const UniqueFd event{::eventfd(0, EFD_CLOEXEC)};

@@ -102,8 +102,8 @@ inline std::string with_unknown_fields(std::string_view json) {
   return out;
 }
 
-// A message is written as its golden file and read back with nothing lost, also from the form that a
-// later release might give it.
+// A message is written as its golden file and read back with nothing lost, also from the form that
+// a later release might give it.
 template <typename CallType>
 void check_call(std::string_view golden, const CallType& call, Flow flow = Flow::single) {
   const std::string text = encode_call(call, flow);

@@ -10,7 +10,7 @@
 namespace lyk::test {
 
 class TempDir {
- public:
+public:
   TempDir() {
     std::string pattern = (std::filesystem::temp_directory_path() / "lyk_test.XXXXXX").string();
     if (const char* made = ::mkdtemp(pattern.data()))
@@ -28,7 +28,7 @@ class TempDir {
   const std::filesystem::path& path() const { return path_; }
   std::string operator/(const char* name) const { return (path_ / name).string(); }
 
- private:
+private:
   std::filesystem::path path_;
 };
 
