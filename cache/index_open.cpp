@@ -134,20 +134,29 @@ Result<Index> Index::open_reader(const std::filesystem::path& file) {
 }
 
 Result<Index> Index::open_read_only(const std::filesystem::path& file) {
-  std::error_code missing;  // a file that cannot be looked at shows when it is opened
-  if (!std::filesystem::exists(file, missing) && !missing) {
+  std::error_code unknown;  // a file that cannot be looked at shows when it is opened
+  const auto is_there = [&](const char* suffix) {
+    return std::filesystem::exists(std::filesystem::path{file} += suffix, unknown) && !unknown;
+  };
+  if (!is_there("")) {
     LYK_TRY_ASSIGN(Database nothing, Database::open(file, Database::Mode::memory));
     LYK_TRY(nothing.execute(schema_sql));
     return prepare(std::move(nothing));
   }
-  auto database = open_readable(file, Database::Mode::read_only);
-  // Nobody has it open, and its WAL was put away: SQLite has no shared memory to read along with,
-  // and on a read-only mount nobody can make it. Nor can anybody write there.
-  if (!database && database.error().code == Code::io)
-    database = open_readable(file, Database::Mode::immutable);
-  if (!database)
-    return std::move(database).error();
-  return prepare(std::move(database).value());
+  // With a WAL there is a writer, or there was one that died: read along. Without one nobody has
+  // the index open, and SQLite would make a WAL even for reading.
+  if (is_there("-wal")) {
+    auto database = open_readable(file, Database::Mode::read_only);
+    if (database)
+      return prepare(std::move(database).value());
+    // A dead writer's WAL on a read-only mount, without the shared memory beside it: what the WAL
+    // holds is not seen, so its files are misses. Nobody can write there, so nothing changes
+    // meanwhile.
+    if (database.error().code != Code::io)
+      return std::move(database).error();
+  }
+  LYK_TRY_ASSIGN(Database database, open_readable(file, Database::Mode::immutable));
+  return prepare(std::move(database));
 }
 
 Result<void> Index::check() {

@@ -113,11 +113,13 @@ Result<void> Layout::create(unsigned root_mode) const {
   for (auto at = missing.rbegin(); at != missing.rend(); ++at)
     LYK_TRY(make_folder(*at, *at == missing.front() ? root_mode : 0700U));
   LYK_TRY(check_owner());
-  for (const fs::path& folder : {root_ / "blobs", blobs(), git(), tmp(), locks(), quarantine()})
-    LYK_TRY(make_folder(folder, 0700));
-  for (const fs::path& folder : {root_, blobs(), git(), tmp(), locks(), quarantine()})
+  for (const fs::path& folder :
+       {root_, root_ / "blobs", blobs(), git(), tmp(), locks(), quarantine()}) {
+    if (folder != root_)
+      LYK_TRY(make_folder(folder, 0700));
     if (::faccessat(AT_FDCWD, folder.c_str(), R_OK | W_OK | X_OK, AT_EACCESS) != 0)
       return not_ours(errno, folder);
+  }
   return {};
 }
 

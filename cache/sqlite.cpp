@@ -11,7 +11,11 @@ namespace lyk::cache {
 
 namespace {
 
-Code code_of(sqlite3* database, int result) {
+bool is_full(int number) {
+  return number == ENOSPC || number == EDQUOT;
+}
+
+Code code_of(int result) {
   switch (result & 0xff) {
     case SQLITE_FULL:
       return Code::no_space;
@@ -22,10 +26,7 @@ Code code_of(sqlite3* database, int result) {
     case SQLITE_LOCKED:
       return Code::busy;
     case SQLITE_IOERR:
-    case SQLITE_CANTOPEN: {
-      const int number = sqlite3_system_errno(database);
-      return number == ENOSPC || number == EDQUOT ? Code::no_space : Code::io;
-    }
+    case SQLITE_CANTOPEN:
     case SQLITE_READONLY:
     case SQLITE_PERM:
       return Code::io;
@@ -34,9 +35,19 @@ Code code_of(sqlite3* database, int result) {
   }
 }
 
-// Called on the line after the failure: SQLite's message is that of its last call.
-Error sqlite_error(sqlite3* database, int result, std::string_view what) {
-  return {code_of(database, result), str(what, ": ", sqlite3_errmsg(database))};
+// Called on the line after the failure, with errno as it was then: SQLite's message is that of its
+// last call, and it keeps only some of the causes in sqlite3_system_errno.
+Error sqlite_error(sqlite3* database, int result, int last_errno, std::string_view what) {
+  const Code code = code_of(result);
+  std::string message = str(what, ": ", sqlite3_errmsg(database));
+  if (code != Code::io)
+    return {code, std::move(message)};
+  const int kept = sqlite3_system_errno(database);
+  const int cause = kept != 0 ? kept : last_errno;
+  if (cause == 0)
+    return {code, std::move(message)};
+  return {is_full(cause) || is_full(last_errno) ? Code::no_space : code,
+          os_error(is_full(last_errno) ? last_errno : cause, message).message};
 }
 
 std::string file_of(sqlite3* database) {
@@ -95,11 +106,13 @@ Result<Database> Database::open(const std::filesystem::path& file, Mode mode) {
   sqlite3* handle = nullptr;
   // NOMUTEX: the owner of the Database locks. NOFOLLOW: the index is a file, not a link to one.
   const int flags = as.flags | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+  errno = 0;
   const int result = sqlite3_open_v2(as.name.c_str(), &handle, flags, nullptr);
+  const int number = errno;
   LYK_CHECK(handle != nullptr);  // null only without memory
   Database database{handle, file};
   if (result != SQLITE_OK)
-    return sqlite_error(handle, result, str("open index ", quoted(file.string())));
+    return sqlite_error(handle, result, number, str("open index ", quoted(file.string())));
   constexpr auto busy_ms =
       std::chrono::duration_cast<std::chrono::milliseconds>(limits::sqlite_busy_timeout);
   (void)sqlite3_busy_timeout(handle, static_cast<int>(busy_ms.count()));  // cannot fail
@@ -107,18 +120,22 @@ Result<Database> Database::open(const std::filesystem::path& file, Mode mode) {
 }
 
 Result<void> Database::execute(const std::string& sql) {
+  errno = 0;
   const int result = sqlite3_exec(database_.get(), sql.c_str(), nullptr, nullptr, nullptr);
+  const int number = errno;
   if (result != SQLITE_OK)
-    return sqlite_error(database_.get(), result, file_of(database_.get()));
+    return sqlite_error(database_.get(), result, number, file_of(database_.get()));
   return {};
 }
 
 Result<Statement> Database::prepare(std::string_view sql) {
   sqlite3_stmt* statement = nullptr;
+  errno = 0;
   const int result = sqlite3_prepare_v3(database_.get(), sql.data(), static_cast<int>(sql.size()),
                                         SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
+  const int number = errno;
   if (result != SQLITE_OK)
-    return sqlite_error(database_.get(), result, file_of(database_.get()));
+    return sqlite_error(database_.get(), result, number, file_of(database_.get()));
   return Statement{statement};
 }
 
@@ -169,14 +186,15 @@ Query& Query::bind_null() {
 Result<bool> Query::next() {
   sqlite3* database = sqlite3_db_handle(statement_);
   if (bind_result_ != SQLITE_OK)
-    return Error{code_of(database, bind_result_),
-                 str(file_of(database), ": ", sqlite3_errstr(bind_result_))};
+    return Error{code_of(bind_result_), str(file_of(database), ": ", sqlite3_errstr(bind_result_))};
+  errno = 0;
   const int result = sqlite3_step(statement_);
+  const int number = errno;
   if (result == SQLITE_ROW)
     return true;
   if (result == SQLITE_DONE)
     return false;
-  return sqlite_error(database, result, file_of(database));
+  return sqlite_error(database, result, number, file_of(database));
 }
 
 Result<void> Query::run() {

@@ -206,7 +206,7 @@ Result<void> Store::publish(Staging& staging,
 }
 
 Result<std::optional<Blob>> Store::find(const FileName& name, const Proof* proof) const {
-  LYK_TRY_ASSIGN(const auto row, state_->read()->find(name));
+  LYK_TRY_ASSIGN(const auto row, state_->row_of(name));
   if (!row || (proof != nullptr && !proves(*proof, *row)))
     return std::optional<Blob>{};
   LYK_TRY_ASSIGN(const bool there, state_->is_in_place(row->blob));
@@ -219,9 +219,7 @@ Result<std::optional<Blob>> Store::link(const Entry& entry, Time now) {
   const Proof& proof = entry.proof;
   if (!proof.sha256 && !proof.git_blob)
     return std::optional<Blob>{};
-  auto known =
-      proof.sha256 ? state_->read()->blob(*proof.sha256) : state_->read()->blob(*proof.git_blob);
-  LYK_TRY_ASSIGN(std::optional<BlobRow> row, std::move(known));
+  LYK_TRY_ASSIGN(std::optional<BlobRow> row, state_->row_of(proof));
   if (!row && proof.sha256) {
     LYK_TRY_ASSIGN(Reindexed orphan, state_->reindex(*proof.sha256, now));
     row = std::move(orphan.row);
@@ -270,24 +268,29 @@ Result<UniqueFd> Store::open_blob(const Digest& sha256) const {
 }
 
 Result<std::vector<StoredImage>> Store::images(const Origin& origin) const {
-  return state_->read()->images(origin);
+  LYK_TRY_ASSIGN(const LockedIndex index, state_->read());
+  return index->images(origin);
 }
 
 Result<std::vector<StoredFile>> Store::files(const Origin& origin) const {
-  return state_->read()->files(origin);
+  LYK_TRY_ASSIGN(const LockedIndex index, state_->read());
+  return index->files(origin);
 }
 
 Result<std::optional<StoredRevision>> Store::revision(const Origin& origin) const {
-  return state_->read()->revision(origin);
+  LYK_TRY_ASSIGN(const LockedIndex index, state_->read());
+  return index->revision(origin);
 }
 
 Result<std::vector<StoredRevision>> Store::revisions() const {
-  return state_->read()->revisions();
+  LYK_TRY_ASSIGN(const LockedIndex index, state_->read());
+  return index->revisions();
 }
 
 Result<Stats> Store::stats() const {
-  LYK_TRY_ASSIGN(Stats stats, state_->read()->stats());
   LYK_TRY_ASSIGN(const auto damaged, quarantine());
+  LYK_TRY_ASSIGN(const LockedIndex index, state_->read());
+  LYK_TRY_ASSIGN(Stats stats, index->stats());
   stats.quarantined = damaged.size();
   return stats;
 }

@@ -75,6 +75,20 @@ void order_by_suspicion(std::vector<BlobRow>& rows, const Layout& layout) {
 
 }  // namespace
 
+Result<std::optional<Time>> Store::State::last_use(const Digest& sha256) {
+  LYK_TRY_ASSIGN(const LockedIndex index, read());
+  return index->last_use(sha256);
+}
+
+Result<std::vector<BlobRow>> Store::State::rows_to_verify(const VerifyRequest& request) {
+  LYK_TRY_ASSIGN(const LockedIndex index, read());
+  LYK_TRY(index->check());
+  auto listed = request.origin ? index->blobs(*request.origin) : index->blobs();
+  LYK_TRY_ASSIGN(std::vector<BlobRow> rows, std::move(listed));
+  std::erase_if(rows, [&](const BlobRow& row) { return row.verified >= request.verified_before; });
+  return rows;
+}
+
 Result<void> Store::State::trim_quarantine() {
   LYK_TRY_ASSIGN(const auto files, list_quarantine(layout));
   for (std::size_t i = limits::quarantine_files_max; i < files.size(); ++i)
@@ -89,7 +103,7 @@ Result<std::vector<QuarantinedFile>> Store::quarantine() const {
 Result<void> Store::record_use(const Digest& sha256, Time now) {
   if (!writable())
     return {};
-  LYK_TRY_ASSIGN(const auto last, state_->read()->last_use(sha256));
+  LYK_TRY_ASSIGN(const auto last, state_->last_use(sha256));
   if (last && *last + limits::use_granularity > now)
     return {};
   return state_->write()->record_use(sha256, now);
@@ -103,10 +117,7 @@ Result<Verdict> Store::verify(const Digest& sha256, Time now) {
 Result<VerifyReport> Store::verify_all(const VerifyRequest& request,
                                        const VerifyCallback& progress,
                                        Time now) {
-  LYK_TRY(state_->read()->check());
-  auto listed = request.origin ? state_->read()->blobs(*request.origin) : state_->read()->blobs();
-  LYK_TRY_ASSIGN(std::vector<BlobRow> rows, std::move(listed));
-  std::erase_if(rows, [&](const BlobRow& row) { return row.verified >= request.verified_before; });
+  LYK_TRY_ASSIGN(std::vector<BlobRow> rows, state_->rows_to_verify(request));
   order_by_suspicion(rows, state_->layout);
 
   VerifyProgress at{.files_total = rows.size()};
@@ -190,7 +201,7 @@ Result<Orphans> Store::collect_orphans(Time now) {
     return {};
   };
   const auto blob = [&](const Digest& sha256) -> Result<void> {
-    LYK_TRY_ASSIGN(const auto known, state_->read()->blob(sha256));
+    LYK_TRY_ASSIGN(const auto known, state_->row_of(sha256));
     if (known)
       return {};
     LockedIndex index = state_->write();

@@ -1,4 +1,6 @@
 // Opening a store: the folders, the right to write in them, and the index that fits the disk.
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <string>
 #include <utility>
@@ -34,6 +36,17 @@ Result<void> put_index_aside(const std::filesystem::path& file) {
     LYK_TRY(unlink_file(companion));
   }
   return {};
+}
+
+IndexStamp stamp_of(const std::filesystem::path& file) {
+  IndexStamp stamp;
+  struct stat status {};
+  if (::stat(file.c_str(), &status) == 0) {
+    stamp.hint = hint_of(status);
+    stamp.bytes = status.st_size;
+  }
+  stamp.has_wal = ::stat((std::filesystem::path{file} += "-wal").c_str(), &status) == 0;
+  return stamp;
 }
 
 struct Placed {
@@ -80,9 +93,29 @@ Result<void> Store::State::open_writable() {
 Result<void> Store::State::open_read_only() {
   LYK_TRY(layout.check_owner());
   LYK_TRY_ASSIGN(const Options::Disk disk, disk_of_root());
-  const auto file = layout.root() / index_file_name(disk, host_name());
-  LYK_TRY_ASSIGN(reader, Index::open_read_only(file));
+  index_file = layout.root() / index_file_name(disk, host_name());
+  reader_stamp = stamp_of(index_file);
+  LYK_TRY_ASSIGN(reader, Index::open_read_only(index_file));
   return {};
+}
+
+// Somebody else may write where we only read (a cache that is mounted read only into a container).
+// An index that was opened as one that cannot change must then be opened anew.
+Result<LockedIndex> Store::State::read() {
+  if (!reader) {
+    LYK_CHECK(writer.has_value());
+    return LockedIndex{writer_mutex, *writer};
+  }
+  LockedIndex locked{reader_mutex, *reader};
+  if (writer)
+    return locked;
+  const IndexStamp now = stamp_of(index_file);
+  if (now != reader_stamp) {
+    LYK_TRY_ASSIGN(Index anew, Index::open_read_only(index_file));
+    *reader = std::move(anew);
+    reader_stamp = now;
+  }
+  return locked;
 }
 
 Result<Options::Disk> Store::State::disk_of_root() const {

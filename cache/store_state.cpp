@@ -12,13 +12,6 @@
 
 namespace lyk::cache {
 
-LockedIndex Store::State::read() {
-  if (reader)
-    return {reader_mutex, *reader};
-  LYK_CHECK(writer.has_value());
-  return {writer_mutex, *writer};
-}
-
 LockedIndex Store::State::write() {
   LYK_CHECK(writer.has_value());  // check_writable came before
   return {writer_mutex, *writer};
@@ -34,6 +27,22 @@ Result<void> Store::State::check_writable() const {
 std::optional<std::vector<PinnedRevision>> Store::State::pinned_now() {
   const std::lock_guard lock{pinned_mutex};
   return pinned;
+}
+
+Result<std::optional<BlobRow>> Store::State::row_of(const FileName& name) {
+  LYK_TRY_ASSIGN(const LockedIndex index, read());
+  return index->find(name);
+}
+
+Result<std::optional<BlobRow>> Store::State::row_of(const Digest& sha256) {
+  LYK_TRY_ASSIGN(const LockedIndex index, read());
+  return index->blob(sha256);
+}
+
+Result<std::optional<BlobRow>> Store::State::row_of(const Proof& proof) {
+  LYK_CHECK(proof.sha256 || proof.git_blob);
+  LYK_TRY_ASSIGN(const LockedIndex index, read());
+  return proof.sha256 ? index->blob(*proof.sha256) : index->blob(*proof.git_blob);
 }
 
 Result<bool> Store::State::is_in_place(const Blob& blob) const {
@@ -92,9 +101,10 @@ Result<std::uint64_t> Store::State::drop_if_nameless(LockedIndex& index, const B
 
 Result<Checked> Store::State::check_blob(const Digest& sha256, Time now) {
   Checked checked;
-  LYK_TRY_ASSIGN(const auto row, read()->blob(sha256));
+  LYK_TRY_ASSIGN(const auto row, row_of(sha256));
   if (row) {
-    LYK_TRY_ASSIGN(checked.names, read()->names(row->id));
+    LYK_TRY_ASSIGN(const LockedIndex index, read());
+    LYK_TRY_ASSIGN(checked.names, index->names(row->id));
   }
   LYK_TRY_ASSIGN(const auto fd, open_file(layout.blob(sha256)));
   if (!fd)

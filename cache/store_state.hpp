@@ -44,6 +44,14 @@ struct Reindexed {
   std::optional<Digest> actual;  // damaged, and readable
 };
 
+// What changes when somebody else writes the index that we only read.
+struct IndexStamp {
+  StatHint hint;
+  std::int64_t bytes = 0;
+  bool has_wal = false;
+  auto operator<=>(const IndexStamp&) const = default;
+};
+
 struct Store::State {
   explicit State(const Options& opened_with)
       : options(opened_with), layout(opened_with.root), locks(layout.locks()) {}
@@ -52,10 +60,18 @@ struct Store::State {
   Result<void> open_read_only();
   Result<Options::Disk> disk_of_root() const;
 
-  LockedIndex read();
+  // Never fails in a store that is writable.
+  Result<LockedIndex> read();
   LockedIndex write();
   Result<void> check_writable() const;
   std::optional<std::vector<PinnedRevision>> pinned_now();
+
+  // One question to the index each, with nothing locked afterwards.
+  Result<std::optional<BlobRow>> row_of(const FileName& name);
+  Result<std::optional<BlobRow>> row_of(const Digest& sha256);
+  Result<std::optional<BlobRow>> row_of(const Proof& proof);
+  Result<std::optional<Time>> last_use(const Digest& sha256);
+  Result<std::vector<BlobRow>> rows_to_verify(const VerifyRequest& request);
 
   // A blob of the row's size stands where it belongs.
   Result<bool> is_in_place(const Blob& blob) const;
@@ -88,7 +104,9 @@ struct Store::State {
       std::make_shared<std::atomic<std::uint64_t>>(0);
 
   std::mutex reader_mutex;
-  std::optional<Index> reader;  // absent: the index is in memory, and the writer reads too
+  std::optional<Index> reader;       // absent: the index is in memory, and the writer reads too
+  std::filesystem::path index_file;  // read only: of `reader`
+  IndexStamp reader_stamp;           // the same, when it was opened
   std::mutex writer_mutex;
   std::optional<Index> writer;  // absent: read only
   std::mutex pinned_mutex;
