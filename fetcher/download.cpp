@@ -202,11 +202,13 @@ Result<cache::Blob> from_lfs(cache::Store& store,
   return from_source(store, wanted, request, http);
 }
 
-// The LFS batch can help where the link failed, not where the endpoint itself did.
+// The LFS batch can help where the link failed, not where the endpoint itself did or gives no
+// access.
 bool is_lfs_worth_it(const cache::Proof& proof, const Error& error, const Failure& failure) {
   const bool endpoint_failed =
       error.code == Code::network || error.code == Code::timeout ||
-      (failure.answerer == Answerer::origin && is_transient(failure.status));
+      (failure.answerer == Answerer::origin &&
+       (is_transient(failure.status) || failure.status == 401 || failure.status == 403));
   return proof.sha256 && proof.bytes && !endpoint_failed;
 }
 
@@ -226,13 +228,15 @@ Result<cache::Blob> download(cache::Store& store,
         {},
         credential};
   };
+  http.forget_failure();
   auto blob =
       from_source(store, wanted, request(context.settings.endpoint, Credential::bearer), http);
   if (blob || is_final(blob.error()))
     return blob;
   Error error = std::move(blob).error();
   const auto add = [&](std::string_view source, const Error& another) {
-    error.message += str("; ", source, ": ", another.message);
+    const bool same = error.message.find(another.message) != std::string::npos;
+    error.message += str("; ", source, ": ", same ? "the same" : another.message);
   };
   if (is_lfs_worth_it(wanted.entry.proof, error, http.last_failure())) {
     blob = from_lfs(store, wanted, context, http);

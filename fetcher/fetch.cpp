@@ -64,7 +64,8 @@ public:
       : store_(store), pin_(pin), context_(context), http_(http) {}
 
   Result<FetchReport> run(std::span<const Arch> archs) {
-    LYK_TRY_ASSIGN(const Listing listing, prove(store_, pin_, context_, http_));
+    LYK_TRY_ASSIGN(Proven proven, prove(store_, pin_, context_, http_));
+    const Listing& listing = proven.listing;
     LYK_TRY_ASSIGN(const std::vector<ListedFile> files, choose_wanted(listing, pin_, archs));
     kind_ = listing.kind;
     types_ = listing.type ? std::vector{*listing.type} : pin_.repo_types;
@@ -75,6 +76,7 @@ public:
       auto fetched = take(file, teller);
       if (!fetched)
         return annotate(std::move(fetched).error(), quoted(file.path.text()));
+      LYK_TRY(proven.keep(pin_));
       teller.end(fetched->blob.bytes);
       count(report, std::move(*fetched));
     }

@@ -1,11 +1,11 @@
-// The bare git object stores under the cache: the only text beside git_transport.cpp that uses
-// libgit2.
+// The bare git object stores under the cache. libgit2 is used by git_store.cpp, git_batch.cpp and
+// git_transport.cpp, and nowhere else.
 //
 // Objects are read through one door, `read`, which checks kind, size and id. New objects come into
 // a Batch: a temporary store that sees the old objects and whose packs are moved into place only
 // once they have proven a commit. So a fetch that fails, or a process that dies, leaves the store
-// as it was. Thread rule: one thread at a time for each object; several processes may add to one
-// store.
+// as it was.
+// Thread rule: one thread at a time for each object; several processes may add to one store.
 #pragma once
 
 #include <cstdint>
@@ -60,8 +60,9 @@ public:
   // damaged and to be replaced.
   enum class Old : std::uint8_t { used, replaced };
 
-  // `path` need not exist yet; its folder is made.
-  static Result<GitBatch> open(const std::filesystem::path& path, GitWire& wire, Old old);
+  // `path` need not exist yet; its folder is made. The wire's HTTP client must outlive `refs` and
+  // `fetch`.
+  static Result<GitBatch> open(const std::filesystem::path& path, GitWire wire, Old old);
   ~GitBatch();
   GitBatch(GitBatch&&) noexcept;
   GitBatch& operator=(GitBatch&&) noexcept;

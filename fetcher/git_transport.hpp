@@ -23,7 +23,9 @@ namespace lyk::fetcher {
 
 // One repo over HTTP; outlives the git_remote that uses it.
 struct GitWire {
-  HttpClient* http = nullptr;
+  GitWire(HttpClient& client, Url repo_url) : http(&client), repo(std::move(repo_url)) {}
+
+  HttpClient* http;
   Url repo;                      // follows a rename: where info/refs was found
   std::filesystem::path folder;  // for temporary files
   PackLimits bounds;

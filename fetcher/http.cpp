@@ -82,6 +82,8 @@ Failure failure_of(const Result<Answer>& result) {
 
 // What the status means where the Hub's own words do not say it.
 std::string_view hint_of(const Answer& answer) {
+  if (answer.credential == Credential::none)
+    return "";  // asked without a token on purpose
   if (answer.answerer == Answerer::elsewhere)
     return " (the storage behind the Hub answered, not the Hub)";
   switch (answer.head.status) {
@@ -168,7 +170,7 @@ Result<Head> HttpClient::hop(const Hop& hop, const Sink& sink, std::string& erro
 
 Result<Answer> HttpClient::walk(const Request& request, const Sink& sink) {
   const Settings& settings = context_->settings;
-  Answer answer{{}, request.url, false, Answerer::origin, {}};
+  Answer answer{{}, request.url, request.credential, false, Answerer::origin, {}};
   std::vector<std::string> visited;
   while (true) {
     if (!answer.url.same_origin(request.url))

@@ -33,8 +33,9 @@ struct Request {
 
 struct Answer {
   Head head;
-  Url url;                  // of the last hop
-  bool token_sent = false;  // to the last hop or one before
+  Url url;                                   // of the last hop
+  Credential credential = Credential::none;  // that the request may show
+  bool token_sent = false;                   // to the last hop or one before
   Answerer answerer = Answerer::origin;
   std::string error_body;  // the beginning of it, if the status is not 2xx
 };
@@ -70,6 +71,7 @@ public:
 
   // Why the last `send` that failed did so.
   const Failure& last_failure() const { return last_failure_; }
+  void forget_failure() { last_failure_ = {}; }
 
   // Lines for people that have come up so far; each once.
   const std::vector<std::string>& warnings() const { return warnings_; }

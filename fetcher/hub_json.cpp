@@ -1,6 +1,7 @@
 #include "fetcher/hub_json.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include <nlohmann/json.hpp>
@@ -48,6 +49,13 @@ Error object_error(const Json& error, const Pointer& object) {
 
 // A header that may be sent: a token as name, no control characters in the value.
 bool is_good_header(std::string_view name, std::string_view value) {
+  // What says where the request goes, which bytes it wants and where it ends is ours alone.
+  static constexpr std::array<std::string_view, 6> ours{
+      "host", "range", "content-length", "transfer-encoding", "connection", "accept-encoding"};
+  const auto is_same = [](char a, char b) { return (a | 0x20) == b; };  // of letters
+  for (const std::string_view each : ours)
+    if (name.size() == each.size() && std::equal(name.begin(), name.end(), each.begin(), is_same))
+      return false;
   return !name.empty() && name.size() < 256 && value.size() < 8192 &&
          std::all_of(name.begin(), name.end(),
                      [](char c) {
@@ -125,12 +133,16 @@ Result<LfsAction> parse_lfs_batch(std::string_view text, const Pointer& object) 
   if (!href)
     return bad_answer(str("object ", oid.substr(0, 12), ": ", href.error().message));
   LfsAction action{std::move(*href), {}};
-  if (const Json* headers = member(*download, "header"); headers != nullptr && headers->is_object())
-    for (const auto& [name, value] : headers->items()) {
-      if (!value.is_string() || !is_good_header(name, value.get_ref<const std::string&>()))
-        return bad_answer(str("header ", quoted(name), " cannot be sent"));
-      action.headers.emplace_back(name, value.get<std::string>());
-    }
+  const Json* headers = member(*download, "header");
+  if (headers == nullptr || !headers->is_object())
+    return action;
+  if (headers->size() > limits::lfs_headers_max)
+    return bad_answer(str("it asks for more than ", limits::lfs_headers_max, " request headers"));
+  for (const auto& [name, value] : headers->items()) {
+    if (!value.is_string() || !is_good_header(name, value.get_ref<const std::string&>()))
+      return bad_answer(str("header ", quoted(name), " cannot be sent"));
+    action.headers.emplace_back(name, value.get<std::string>());
+  }
   return action;
 }
 

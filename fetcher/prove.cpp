@@ -33,14 +33,13 @@ bool is_damage(const Error& error) {
 }
 
 // Fetches the commit and lists it, in a batch that uses or replaces what is there.
-Result<Listing> fetch_listing(
-    cache::Store& store, const Pin& pin, RepoType type, GitWire& wire, GitBatch::Old old) {
+Result<Proven> fetch_listing(
+    cache::Store& store, const Pin& pin, RepoType type, const GitWire& wire, GitBatch::Old old) {
   LYK_TRY_ASSIGN(GitBatch batch, GitBatch::open(store.git_path(type, pin.repo), wire, old));
   LYK_TRY(batch.fetch(pin.revision));
   LYK_TRY_ASSIGN(Listing listing, list_commit(batch.store(), pin));
-  LYK_TRY(batch.keep(pin.revision));
   listing.type = type;
-  return listing;
+  return Proven{std::move(listing), std::move(batch)};
 }
 
 // Held while a repo's objects are fetched, so that one process fetches them and the others find
@@ -63,64 +62,73 @@ Result<std::optional<cache::Lock>> lock_repo(const cache::Store& store,
   return std::optional<cache::Lock>{};  // the work is done twice then, and no harm comes of it
 }
 
-Result<Listing> prove_by_network(
+Result<Proven> prove_by_network(
     cache::Store& store, const Pin& pin, RepoType type, const Context& context, HttpClient& http) {
   LYK_TRY_ASSIGN(const auto lock, lock_repo(store, {type, pin.repo}, context));
   auto stored = list_stored(store, pin, type);  // another process may have been first
   if (stored)
-    return stored;
-  GitWire wire{&http, repo_url(context.settings.endpoint, type, pin.repo), {}, {}, {}, {}};
+    return Proven{std::move(*stored), std::nullopt};
+  const GitWire wire{http, repo_url(context.settings.endpoint, type, pin.repo)};
   const bool damaged = is_damage(stored.error());
-  auto listing = fetch_listing(store, pin, type, wire,
-                               damaged ? GitBatch::Old::replaced : GitBatch::Old::used);
+  auto proven = fetch_listing(store, pin, type, wire,
+                              damaged ? GitBatch::Old::replaced : GitBatch::Old::used);
   const bool worth_another =
-      !listing && !damaged &&
-      (is_damage(listing.error()) || listing.error().code == Code::not_cached) &&
+      !proven && !damaged &&
+      (is_damage(proven.error()) || proven.error().code == Code::not_cached) &&
       GitStore::open(store.git_path(type, pin.repo)).has_value();
   if (worth_another)  // the old objects are damaged, or they promised the server what is not there
-    listing = fetch_listing(store, pin, type, wire, GitBatch::Old::replaced);
-  if (!listing && listing.error().code == Code::not_cached)
+    proven = fetch_listing(store, pin, type, wire, GitBatch::Old::replaced);
+  if (!proven && proven.error().code == Code::not_cached)
     return Error{Code::digest_mismatch,
-                 str(wire.repo.redacted(), ": the server's pack is not what the",
-                     " commit names: ", listing.error().message)};
-  return listing;
+                 str(wire.repo.redacted(),
+                     ": the server's pack is not what the commit names: ", proven.error().message)};
+  return proven;
 }
 
 struct Lack {
   RepoType type;
   Error error;
+  int status;  // of the last answer, if an answer is why
 };
 
-// One error for all types. A failure of the network is the most telling one, since another try may
-// end otherwise; else a plain "is not there".
+// Whether the repo or the commit is simply not there for us, so that another pin can help.
+bool is_absent(const Lack& lack) {
+  return lack.error.code == Code::not_found || lack.status == 401 || lack.status == 403;
+}
+
+// Whether the endpoint itself is in trouble: asking it for the other type would only take longer.
+bool is_endpoint_failure(const Lack& lack) {
+  return lack.error.code == Code::network || lack.error.code == Code::timeout ||
+         is_transient(lack.status);
+}
+
+// One error for all types. Its code is that of the most telling one: a refusal of what came, then a
+// plain "is not there", then a status.
 Error combined(const Pin& pin, const std::vector<Lack>& lacks) {
   std::string text = str(pin.repo.text(), " at ", pin.revision.hex().substr(0, 12));
-  const auto rank = [](Code code) {
-    return info(code).retryable == Retryable::yes && code != Code::digest_mismatch ? 0
-           : code == Code::offline                                                 ? 1
-           : code == Code::not_found                                               ? 2
-           : code == Code::remote_status                                           ? 4
-                                                                                   : 3;
+  const auto rank = [](const Lack& lack) {
+    return !is_absent(lack) ? 0 : lack.error.code == Code::not_found ? 1 : 2;
   };
   const auto first = std::min_element(
-      lacks.begin(), lacks.end(),
-      [&](const Lack& a, const Lack& b) { return rank(a.error.code) < rank(b.error.code); });
-  if (first->error.code == Code::offline)
-    return annotate(first->error, text);
-  bool absent = true;
-  for (const Lack& lack : lacks) {
+      lacks.begin(), lacks.end(), [&](const Lack& a, const Lack& b) { return rank(a) < rank(b); });
+  for (const Lack& lack : lacks)
     text +=
         str(&lack == &lacks.front() ? ": " : "; ", name(lack.type), " repo: ", lack.error.message);
-    absent =
-        absent && (lack.error.code == Code::not_found || lack.error.code == Code::remote_status);
-  }
-  if (absent)
-    text += str("; a new pin: libreyolo-kernels pin ", pin.slot.text(), " --repo ", pin.repo.text(),
-                " --revision v1");
+  if (std::all_of(lacks.begin(), lacks.end(), is_absent))
+    text += str("; for a new pin: libreyolo-kernels pin ", pin.slot.text(), " --repo ",
+                pin.repo.text(), " --revision v1");
   return Error{first->error.code, std::move(text)};
 }
 
 }  // namespace
+
+Result<void> Proven::keep(const Pin& pin) {
+  if (!objects)
+    return {};
+  LYK_TRY(objects->keep(pin.revision));
+  objects.reset();
+  return {};
+}
 
 Result<Listing> prove_offline(const cache::Store& store, const Pin& pin) {
   if (!pin.digests.empty())
@@ -139,22 +147,27 @@ Result<Listing> prove_offline(const cache::Store& store, const Pin& pin) {
                                      ": its git objects are not here")};
 }
 
-Result<Listing> prove(cache::Store& store,
-                      const Pin& pin,
-                      const Context& context,
-                      HttpClient& http) {
+Result<Proven> prove(cache::Store& store,
+                     const Pin& pin,
+                     const Context& context,
+                     HttpClient& http) {
   if (auto listing = prove_offline(store, pin))
-    return listing;
+    return Proven{std::move(*listing), std::nullopt};
   if (context.progress)
     context.progress(Progress{});
   std::vector<Lack> lacks;
   for (const RepoType type : pin.repo_types) {
-    auto listing = prove_by_network(store, pin, type, context, http);
-    if (listing)
-      return listing;
-    lacks.push_back({type, std::move(listing).error()});
-    if (lacks.back().error.code == Code::cancelled)
-      return lacks.back().error;
+    http.forget_failure();
+    auto proven = prove_by_network(store, pin, type, context, http);
+    if (proven)
+      return proven;
+    lacks.push_back({type, std::move(proven).error(), http.last_failure().status});
+    const Code code = lacks.back().error.code;
+    if (code == Code::cancelled || code == Code::offline || code == Code::io)
+      return annotate(lacks.back().error,
+                      str(pin.repo.text(), " at ", pin.revision.hex().substr(0, 12)));
+    if (is_endpoint_failure(lacks.back()))
+      break;
   }
   return combined(pin, lacks);
 }
@@ -165,9 +178,9 @@ Result<void> with_git_batch(cache::Store& store,
                             HttpClient& http,
                             const BatchUse& use) {
   LYK_TRY_ASSIGN(const auto lock, lock_repo(store, place, context));
-  GitWire wire{&http, repo_url(context.settings.endpoint, place.type, place.repo), {}, {}, {}, {}};
-  LYK_TRY_ASSIGN(GitBatch batch,
-                 GitBatch::open(store.git_path(place.type, place.repo), wire, GitBatch::Old::used));
+  GitWire wire{http, repo_url(context.settings.endpoint, place.type, place.repo)};
+  LYK_TRY_ASSIGN(GitBatch batch, GitBatch::open(store.git_path(place.type, place.repo),
+                                                std::move(wire), GitBatch::Old::used));
   return use(batch);
 }
 

@@ -17,12 +17,19 @@
 
 namespace lyk::fetcher {
 
+// A proven listing, and the git objects that prove it if they are new. They go into the store by
+// `keep`, once a file that they prove is there; without it they are gone with the value, and the
+// store is as it was.
+struct Proven {
+  Listing listing;
+  std::optional<GitBatch> objects;
+
+  Result<void> keep(const Pin& pin);
+};
+
 // Tries the pin's repo types in order; the error says what each lacked. Objects that are in the
 // store already need no network. offline: they are not, and the settings forbid to ask.
-Result<Listing> prove(cache::Store& store,
-                      const Pin& pin,
-                      const Context& context,
-                      HttpClient& http);
+Result<Proven> prove(cache::Store& store, const Pin& pin, const Context& context, HttpClient& http);
 
 // The proof of what is here already, without network or writing: not_cached if the objects are not.
 Result<Listing> prove_offline(const cache::Store& store, const Pin& pin);

@@ -68,9 +68,11 @@ struct Exchange {
   const Sink* sink = nullptr;
   const CancelToken* cancel = nullptr;
   Head head;
+  bool head_complete = false;
   std::size_t header_bytes = 0;
   std::optional<Error> error;
   bool enough = false;
+  std::uint64_t body_bytes = 0;
   Clock::time_point window_begin = Clock::now();
   curl_off_t window_bytes = 0;
 };
@@ -95,7 +97,10 @@ size_t on_header(char* data, size_t, size_t size, void* user) noexcept {
                                          std::string{trim(line.substr(colon + 1))});
     return size;
   }
-  if (exchange.head.status >= 200 && exchange.sink->head)  // trailers come after a body, not here
+  if (exchange.head.status < 200)
+    return size;  // an interim answer
+  exchange.head_complete = true;
+  if (exchange.sink->head)
     if (auto accepted = exchange.sink->head(exchange.head); !accepted) {
       exchange.error = std::move(accepted).error();
       return 0;
@@ -110,6 +115,7 @@ size_t on_body(char* data, size_t, size_t size, void* user) noexcept {
     exchange.error = std::move(flow).error();
     return CURL_WRITEFUNC_ERROR;
   }
+  exchange.body_bytes += size;
   exchange.enough = *flow == Flow::enough;
   return exchange.enough ? size_t{CURL_WRITEFUNC_ERROR} : size;
 }
@@ -233,7 +239,7 @@ Error certificate_error(CURL* curl, std::string_view reason, const Settings& set
                    " is not trusted by ", trust_of(settings.certificates), ": ", reason)};
 }
 
-Error timeout_error(CURL* curl, const Settings& settings) {
+Error timeout_error(CURL* curl, const Settings& settings, const Exchange& exchange) {
   curl_off_t connected_us = 0;
   (void)curl_easy_getinfo(curl, CURLINFO_APPCONNECT_TIME_T, &connected_us);  // stays 0 over http
   curl_off_t sent_us = 0;
@@ -241,15 +247,22 @@ Error timeout_error(CURL* curl, const Settings& settings) {
   if (connected_us == 0 && sent_us == 0)
     return Error{Code::timeout,
                  str("no connection within ", settings.connect_timeout.count(), " s")};
-  return Error{Code::timeout, str("no byte came for ", settings.stall_timeout.count(), " s")};
+  return Error{Code::timeout, str("no byte came for ", settings.stall_timeout.count(), " s",
+                                  exchange.head_complete ? str(" after the first ",
+                                                               exchange.body_bytes, " of the body")
+                                                         : std::string{" of the answer"})};
 }
 
 // The one place that turns curl's errors into ours; `text` is its error buffer.
-Error curl_error(CURL* curl, CURLcode code, std::string_view text, const Settings& settings) {
+Error curl_error(CURL* curl,
+                 CURLcode code,
+                 std::string_view text,
+                 const Settings& settings,
+                 const Exchange& exchange) {
   const std::string reason = one_line(text.empty() ? curl_easy_strerror(code) : text);
   switch (code) {
     case CURLE_OPERATION_TIMEDOUT:
-      return timeout_error(curl, settings);
+      return timeout_error(curl, settings, exchange);
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_ISSUER_ERROR:
     case CURLE_SSL_INVALIDCERTSTATUS:
@@ -263,7 +276,10 @@ Error curl_error(CURL* curl, CURLcode code, std::string_view text, const Setting
     case CURLE_HTTP2:
       return Error{Code::protocol, str("the answer is not proper HTTP: ", reason)};
     case CURLE_OUT_OF_MEMORY:
-      return Error{Code::internal, "out of memory"};
+      // This curl says the same of a header line that is longer than it takes.
+      return exchange.head_complete
+                 ? Error{Code::internal, "out of memory"}
+                 : Error{Code::protocol, "a header line of the answer is too long"};
     default:  // NOLINT(clang-diagnostic-covered-switch-default): a foreign enum that grows
       return Error{Code::network, reason};
   }
@@ -320,7 +336,9 @@ Result<Head> Connection::exchange(const Hop& hop, const Sink& sink) {
   if (exchange.error)
     return failed(std::move(*exchange.error));
   if (code != CURLE_OK && !exchange.enough)
-    return failed(curl_error(curl, code, state_->error_text.data(), settings));
+    return failed(curl_error(curl, code, state_->error_text.data(), settings, exchange));
+  if (!exchange.head_complete)
+    return failed(Error{Code::network, "the connection closed within the headers of the answer"});
   return std::move(exchange.head);
 }
 

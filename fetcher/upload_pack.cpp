@@ -4,6 +4,7 @@
 #include <charconv>
 #include <optional>
 
+#include "proto/limits.hpp"
 #include "proto/text.hpp"
 
 namespace lyk::fetcher {
@@ -44,6 +45,17 @@ std::string_view without_newline(std::string_view line) {
   return line;
 }
 
+std::vector<std::string> split(std::string_view words) {
+  std::vector<std::string> out;
+  while (!words.empty()) {
+    const std::size_t end = std::min(words.find(' '), words.size());
+    if (end > 0)
+      out.emplace_back(words.substr(0, end));
+    words.remove_prefix(std::min(end + 1, words.size()));
+  }
+  return out;
+}
+
 Error server_error(std::string_view words) {
   const bool absent = words.find("not our ref") != std::string_view::npos ||
                       words.find("no such remote ref") != std::string_view::npos;
@@ -54,27 +66,32 @@ Error server_error(std::string_view words) {
 }  // namespace
 
 Result<std::vector<std::string>> advertised_capabilities(std::string_view advertisement) {
-  const std::string_view whole = advertisement;
-  while (auto line = take_line(advertisement)) {
+  if (advertisement.empty())
+    return bad_answer("the server's list of refs is empty");
+  std::optional<std::vector<std::string>> capabilities;
+  bool ended = false;
+  while (!advertisement.empty()) {
+    const auto line = take_line(advertisement);
+    if (!line)
+      return bad_answer(capabilities ? "the server's list of refs ends in the middle"
+                                     : "the server's list of refs is not git's");
     if (line->starts_with("ERR "))
       return server_error(line->substr(4));
-    if (line->empty() || line->starts_with('#'))
+    ended = line->empty();
+    if (capabilities || line->empty() || line->starts_with('#'))
       continue;
     const auto nul = line->find('\0');
     if (nul == std::string_view::npos)
       return bad_answer("the server's first ref has no capabilities");
-    std::vector<std::string> capabilities;
-    std::string_view rest = without_newline(line->substr(nul + 1));
-    while (!rest.empty()) {
-      const std::size_t end = std::min(rest.find(' '), rest.size());
-      if (end > 0)
-        capabilities.emplace_back(rest.substr(0, end));
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
-    return capabilities;
+    capabilities = split(without_newline(line->substr(nul + 1)));
   }
-  return bad_answer(whole.empty() ? "the server's list of refs is empty"
-                                  : "the server's list of refs is not git's");
+  if (!capabilities || !ended)
+    return bad_answer("the server's list of refs ends too early");
+  for (const std::string& capability : *capabilities)
+    if (capability.starts_with("object-format=") && capability != "object-format=sha1")
+      return Error{Code::refused, str("git: the repo's object ids are not SHA-1 but ",
+                                      quoted(capability.substr(capability.find('=') + 1)))};
+  return std::move(*capabilities);
 }
 
 Result<void> UploadPackReader::add_line() {
@@ -85,6 +102,10 @@ Result<void> UploadPackReader::add_line() {
     pack_begun_ = true;
     return guard_.feed(std::as_bytes(std::span{line_}.subspan(1)));
   }
+  other_bytes_ += line_.size();
+  if (other_bytes_ > limits::git_progress_bytes_max)
+    return bad_answer(str("the server talks on without sending a pack: more than ",
+                          limits::git_progress_bytes_max, " bytes"));
   if (band == '\3')
     return server_error(std::string_view{line_}.substr(1));
   if (band == '\2')  // progress, for people at a terminal

@@ -15,8 +15,9 @@
 
 namespace lyk::fetcher {
 
-// The capabilities that an `info/refs` answer names on its first ref. Fails with protocol if it is
-// no advertisement.
+// The capabilities that an `info/refs` answer names on its first ref. protocol: it is no whole
+// advertisement; refused: of a repo whose object ids are not SHA-1; else what the server says in
+// place of one.
 Result<std::vector<std::string>> advertised_capabilities(std::string_view advertisement);
 
 // Follows an answer to a POST of git-upload-pack: pkt-lines, then perhaps a pack, in side-band or
@@ -38,6 +39,7 @@ private:
   std::string length_;  // the four hex digits of a line, as they come
   std::string line_;    // its content, or its beginning
   std::size_t line_left_ = 0;
+  std::size_t other_bytes_ = 0;  // of lines that are not the pack
   bool in_line_ = false;
   bool bare_pack_ = false;  // what comes is the pack itself, without lines
   bool any_line_ = false;

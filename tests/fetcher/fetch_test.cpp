@@ -2,12 +2,16 @@
 
 #include <gtest/gtest.h>
 
-#include "fetcher/probe.hpp"
+#include <fstream>
+#include <optional>
+
 #include "proto/text.hpp"
 #include "tests/fetcher/hub.hpp"
 
 namespace lyk::fetcher {
 namespace {
+
+namespace fs = std::filesystem;
 
 using test::context_for;
 using test::FakeHub;
@@ -18,23 +22,50 @@ using test::snapshot;
 
 const char* const repo_name = "kernels-community/deformable-detr";
 const char* const library = "build/torch212-cxx11-cu130-x86_64-linux/x.so";
+const char* const cubin = "images/a.cubin";
 
 class Fetch : public testing::Test {
 protected:
-  void SetUp() override {
-    commit = make_repo(folder / "hub",
-                       {"--random", "images/a.cubin=70000", "--random", str(library, "=300000")});
+  GitId make(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments{"--random", str(cubin, "=70000"), "--random",
+                                       str(library, "=300000")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return make_repo(folder / "hub", arguments);
   }
   void start(const std::vector<std::string>& arguments = {}) {
     hub = std::make_unique<FakeHub>(folder / "hub", arguments);
+    context = context_for(hub->ready("url"));
   }
-  Result<FetchReport> fetch_with(const Context& context, const Pin& pin) {
-    return fetch(*store, pin, FetchOptions{context, {}});
+  void configure(const std::string& hub_json) {
+    std::ofstream{folder / "hub/hub.json"} << hub_json;
+  }
+
+  Result<FetchReport> run(const Pin& pin) { return fetch(*store, pin, FetchOptions{*context, {}}); }
+
+  // A fetch that must fail, and leave the store as it was.
+  Error refused(const Pin& pin) {
+    const auto before = snapshot_of_content();
+    auto report = run(pin);
+    EXPECT_FALSE(report);
+    EXPECT_EQ(snapshot_of_content(), before);
+    return report ? Error{Code::internal, "no error"} : report.error();
+  }
+
+  // Everything but the lock files, which are made by asking.
+  std::map<std::string, std::string> snapshot_of_content() {
+    auto files = snapshot(folder / "store");
+    std::erase_if(files, [](const auto& file) { return file.first.starts_with("locks/"); });
+    return files;
+  }
+
+  bool hub_saw(const std::string& text) {
+    return hub->counters().find(text) != std::string::npos ||
+           hub->control("GET", "/requests").find(text) != std::string::npos;
   }
 
   test::TempDir folder;
-  GitId commit;
   std::unique_ptr<FakeHub> hub;
+  std::optional<Context> context;
   std::optional<cache::Store> store = open_store(folder / "store");
 };
 
@@ -42,27 +73,381 @@ std::string error_of(const Result<FetchReport>& report) {
   return report ? "no error" : report.error().message;
 }
 
+bool says(const Error& error, std::string_view text) {
+  return error.message.find(text) != std::string::npos;
+}
+
 TEST_F(Fetch, ProvesByGitAndDownloadsEveryWantedFile) {
+  const GitId commit = make();
   start();
-  const auto report = fetch_with(context_for(hub->ready("url")), pin_of(repo_name, commit));
+  std::vector<Progress> told;
+  context->progress = [&](const Progress& progress) { told.push_back(progress); };
+  const auto report = run(pin_of(repo_name, commit));
   ASSERT_TRUE(report) << error_of(report);
   EXPECT_EQ(report->origin.type, RepoType::kernel);
   EXPECT_EQ(report->proof, cache::ProofKind::git);
   EXPECT_EQ(report->visibility, cache::Visibility::open);
-  EXPECT_EQ(report->files.size(), 2U);
   EXPECT_EQ(report->downloaded_bytes, 370000U);
   EXPECT_TRUE(report->warnings.empty());
+  ASSERT_EQ(report->files.size(), 2U);
+  EXPECT_EQ(report->files[0].path.text(), library);
+  EXPECT_EQ(report->files[1].path.text(), cubin);
+  ASSERT_FALSE(told.empty());
+  EXPECT_EQ(told.front().step, Step::proving);
+  EXPECT_EQ(told.back().files_done, 2U);
+  EXPECT_EQ(told.back().bytes_done, 370000U);
+  EXPECT_EQ(told.back().bytes_total, 370000U);
 }
 
 TEST_F(Fetch, AsksNothingTheSecondTime) {
+  const Pin pin = pin_of(repo_name, make());
   start();
-  const Pin pin = pin_of(repo_name, commit);
-  ASSERT_TRUE(fetch_with(context_for(hub->ready("url")), pin));
-  hub.reset();
-  const auto again = fetch_with(context_for("http://127.0.0.1:1"), pin);
+  ASSERT_TRUE(run(pin));
+  (void)hub->control("POST", "/reset");
+  const auto again = run(pin);
   ASSERT_TRUE(again) << error_of(again);
   EXPECT_EQ(again->downloaded_bytes, 0U);
   EXPECT_EQ(again->files.size(), 2U);
+  EXPECT_TRUE(hub_saw("\"connections_total\": 0"));
+}
+
+TEST_F(Fetch, OfflineUsesWhatIsThereAndAsksNothing) {
+  const Pin pin = pin_of(repo_name, make());
+  start();
+  context->settings.offline = "HF_HUB_OFFLINE=1";
+  const Error error = refused(pin);
+  EXPECT_EQ(error.code, Code::offline);
+  EXPECT_TRUE(says(error, "HF_HUB_OFFLINE=1 forbids to ask")) << error.message;
+  EXPECT_TRUE(hub_saw("\"connections_total\": 0"));
+  context->settings.offline.reset();
+  ASSERT_TRUE(run(pin));
+  context->settings.offline = "HF_HUB_OFFLINE=1";
+  EXPECT_TRUE(run(pin));
+}
+
+TEST_F(Fetch, ADownloadThatBreaksOffGoesOnWhereItStopped) {
+  const Pin pin = pin_of(repo_name, make());
+  start();
+  hub->misbehave(R"({"name": "truncate", "hits": 1})");
+  const auto report = run(pin);
+  ASSERT_TRUE(report) << error_of(report);
+  EXPECT_TRUE(hub_saw("\"range\": \"bytes=150000-\""));
+}
+
+TEST_F(Fetch, AnAnswerToAnotherRangeIsNotAppended) {
+  const GitId commit = make();
+  start();
+  for (const char* name :
+       {"range-ignored", "range-earlier", "range-later", "range-mislabelled", "range-wrong-total",
+        "range-unnamed", "range-multipart", "range-refused", "range-refused-resized"}) {
+    store = open_store(folder / name);
+    hub->behave();
+    hub->misbehave(name);
+    hub->misbehave(R"({"name": "truncate", "hits": 1})");
+    const auto report = run(pin_of(repo_name, commit));
+    EXPECT_TRUE(report) << name << ": " << error_of(report);
+  }
+}
+
+TEST_F(Fetch, TheTokenReachesOnlyTheEndpoint) {
+  const Pin pin = pin_of(repo_name, make());
+  configure(R"({"tokens": {"hf_good": {"user": "ada"}}})");
+  start();
+  context->settings.token = {"hf_good", "HF_TOKEN"};
+  for (const char* name : {"warning", "redirect-other-host", "redirect-other-port", "git-redirect",
+                           "git-pack-redirect"}) {
+    store = open_store(folder / name);
+    hub->behave();
+    hub->misbehave(name);
+    const auto report = run(pin);
+    EXPECT_TRUE(report) << name << ": " << error_of(report);
+  }
+  EXPECT_TRUE(hub_saw("\"token_leaks\": []")) << hub->counters();
+  EXPECT_TRUE(hub_saw("\"authorization\": true"));
+}
+
+TEST_F(Fetch, ABadTokenIsNamedAndTheFetchGoesOnWithoutIt) {
+  const Pin pin = pin_of(repo_name, make());
+  start();
+  context->settings.token = {"hf_bad", "/home/x/token"};
+  const auto report = run(pin);
+  ASSERT_TRUE(report) << error_of(report);
+  ASSERT_EQ(report->warnings.size(), 1U);
+  EXPECT_EQ(report->warnings[0], str("the token from /home/x/token was rejected by ",
+                                     hub->ready("url"), "; going on without a token"));
+}
+
+TEST_F(Fetch, ABadTokenForAPrivateRepoIsTheErrorsReason) {
+  const Pin pin = pin_of(repo_name, make());
+  configure(R"({"repos": {"kernels/kernels-community/deformable-detr": {"private": true}}})");
+  start();
+  context->settings.token = {"hf_bad", "HF_TOKEN"};
+  const Error error = refused(pin);
+  EXPECT_TRUE(says(error, "the token from HF_TOKEN was rejected")) << error.message;
+  EXPECT_FALSE(says(error, "hf_bad")) << error.message;
+}
+
+TEST_F(Fetch, APrivateRepoIsServedToItsTokenAndIsGated) {
+  const Pin pin = pin_of(repo_name, make());
+  configure(R"({"tokens": {"hf_good": {"user": "ada"}},
+                "repos": {"kernels/kernels-community/deformable-detr": {"private": true}}})");
+  start();
+  const Error error = refused(pin);
+  EXPECT_TRUE(says(error, "status 401")) << error.message;
+  context->settings.token = {"hf_good", "HF_TOKEN"};
+  const auto report = run(pin);
+  ASSERT_TRUE(report) << error_of(report);
+  EXPECT_EQ(report->visibility, cache::Visibility::gated);
+  const auto revision = store->revision(report->origin);
+  ASSERT_TRUE(revision && *revision);
+  EXPECT_EQ((*revision)->visibility, cache::Visibility::gated);
+}
+
+TEST_F(Fetch, AGatedRepoProvesToAllButGivesFilesOnlyToItsToken) {
+  const Pin pin = pin_of(repo_name, make());
+  configure(R"({"tokens": {"hf_good": {"user": "ada"}},
+                "repos": {"kernels/kernels-community/deformable-detr": {"gated": "manual"}}})");
+  start();
+  const Error error = refused(pin);
+  EXPECT_EQ(error.code, Code::refused);
+  EXPECT_TRUE(says(error, "'GatedRepo'")) << error.message;
+  context->settings.token = {"hf_good", "HF_TOKEN"};
+  const auto report = run(pin);
+  ASSERT_TRUE(report) << error_of(report);
+  EXPECT_EQ(report->visibility, cache::Visibility::gated);
+}
+
+TEST_F(Fetch, WithATokenAnOpenRepoStaysOpen) {
+  const Pin pin = pin_of(repo_name, make());
+  configure(R"({"tokens": {"hf_good": {"user": "ada"}}})");
+  start();
+  context->settings.token = {"hf_good", "HF_TOKEN"};
+  const auto report = run(pin);
+  ASSERT_TRUE(report) << error_of(report);
+  EXPECT_EQ(report->visibility, cache::Visibility::open);
+}
+
+TEST_F(Fetch, DigestsProveWithoutGit) {
+  const GitId commit = make();
+  start();
+  const auto by_git = run(pin_of(repo_name, commit));
+  ASSERT_TRUE(by_git) << error_of(by_git);
+  Pin pin = pin_of(repo_name, commit);
+  for (const FetchedFile& file : by_git->files)
+    pin.digests.emplace(file.path, file.blob.sha256);
+  (void)hub->control("POST", "/reset");
+  store = open_store(folder / "other");
+  const auto report = run(pin);
+  ASSERT_TRUE(report) << error_of(report);
+  EXPECT_EQ(report->proof, cache::ProofKind::digests);
+  EXPECT_EQ(report->downloaded_bytes, 370000U);
+  EXPECT_FALSE(hub_saw("info/refs"));
+}
+
+TEST_F(Fetch, DigestsFindTheTypeOfTheRepo) {
+  const GitId commit = make({"--repo", str("models/", repo_name)});
+  start();
+  const auto by_git = run(pin_of(repo_name, commit));
+  ASSERT_TRUE(by_git) << error_of(by_git);
+  EXPECT_EQ(by_git->origin.type, RepoType::model);
+  Pin pin = pin_of(repo_name, commit);
+  for (const FetchedFile& file : by_git->files)
+    pin.digests.emplace(file.path, file.blob.sha256);
+  store = open_store(folder / "other");
+  const auto report = run(pin);
+  ASSERT_TRUE(report) << error_of(report);
+  EXPECT_EQ(report->origin.type, RepoType::model);
+}
+
+TEST_F(Fetch, ADigestsPinNeedsNoEndpointAtAll) {
+  const GitId commit = make();
+  start();
+  const auto by_git = run(pin_of(repo_name, commit));
+  ASSERT_TRUE(by_git) << error_of(by_git);
+  Pin pin = pin_of(repo_name, commit);
+  for (const FetchedFile& file : by_git->files)
+    pin.digests.emplace(file.path, file.blob.sha256);
+  store = open_store(folder / "other");
+  const Url good = context->settings.endpoint;
+  const Url dead = *Url::parse("http://127.0.0.1:1");
+  context->settings.endpoint = dead;
+  context->settings.mirrors = {dead};
+  const Error error = refused(pin);
+  EXPECT_TRUE(says(error, "; then from the mirror: the same")) << error.message;
+  context->settings.mirrors = {dead, good};
+  const auto report = run(pin);
+  ASSERT_TRUE(report) << error_of(report);
+}
+
+TEST_F(Fetch, TheLfsBatchServesWhereTheLinkDoesNot) {
+  const Pin pin = pin_of(repo_name, make());
+  start();
+  hub->misbehave(R"({"name": "entry-not-found", "pattern": "*/resolve/*"})");
+  const auto report = run(pin);
+  ASSERT_TRUE(report) << error_of(report);
+  EXPECT_TRUE(hub_saw("objects/batch"));
+}
+
+TEST_F(Fetch, AHubCacheIsCopiedFromAfterProof) {
+  const GitId commit = make();
+  start();
+  const auto first = run(pin_of(repo_name, commit));
+  ASSERT_TRUE(first) << error_of(first);
+  const fs::path snapshot_folder =
+      fs::path{folder / "hf"} /
+      str("kernels--kernels-community--deformable-detr/snapshots/", commit.hex());
+  for (const FetchedFile& file : first->files) {
+    const fs::path path = snapshot_folder / file.path.text();
+    fs::create_directories(path.parent_path());
+    fs::copy_file(fs::path{folder / "store"} / "blobs/sha256" /
+                      file.blob.sha256.hex().substr(0, 2) / file.blob.sha256.hex(),
+                  path);
+  }
+  fs::permissions(snapshot_folder / cubin, fs::perms::owner_all);
+  std::fstream{snapshot_folder / cubin, std::ios::in | std::ios::out} << "damaged";
+  store = open_store(folder / "other");
+  context->settings.hf_caches.emplace_back(folder / "hf");
+  const auto report = run(pin_of(repo_name, commit));
+  ASSERT_TRUE(report) << error_of(report);
+  EXPECT_EQ(report->adopted_bytes, 300000U);
+  EXPECT_EQ(report->downloaded_bytes, 70000U) << "the damaged copy is not taken";
+}
+
+TEST_F(Fetch, TheModelTypeIsTriedWhereTheKernelTypeHasNotTheCommit) {
+  const GitId commit = make({"--repo", str("models/", repo_name)});
+  (void)make_repo(folder / "hub", {"--random", "images/other.cubin=10"});
+  start();
+  const auto report = run(pin_of(repo_name, commit));
+  ASSERT_TRUE(report) << error_of(report);
+  EXPECT_EQ(report->origin.type, RepoType::model);
+}
+
+TEST_F(Fetch, AGoneModelTypeIsNamedWithTheCommandThatMendsThePin) {
+  const GitId commit = make({"--repo", str("models/", repo_name)});
+  (void)make_repo(folder / "hub", {"--random", "images/other.cubin=10"});
+  start({"--misbehave", "model-gone"});
+  const Error error = refused(pin_of(repo_name, commit));
+  EXPECT_EQ(error.code, Code::not_found);
+  EXPECT_TRUE(says(error, "kernel repo: commit ")) << error.message;
+  EXPECT_TRUE(says(error, "model repo: ")) << error.message;
+  EXPECT_TRUE(says(error,
+                   "libreyolo-kernels pin ms_deform_attn --repo kernels-community/"
+                   "deformable-detr --revision v1"))
+      << error.message;
+}
+
+TEST_F(Fetch, AnOlderCommitIsFoundWhetherOrNotTheServerTakesIds) {
+  const GitId old = make();
+  (void)make_repo(folder / "hub", {"--random", "images/new.cubin=10"});
+  for (const char* wants : {"reachable", "refs"}) {
+    start({"--wants", wants});
+    store = open_store(folder / wants);
+    const auto report = run(pin_of(repo_name, old));
+    EXPECT_TRUE(report) << wants << ": " << error_of(report);
+  }
+}
+
+TEST_F(Fetch, ACommitThatNoRefReachesIsSaidToBeThat) {
+  const GitId commit = make();
+  start({"--misbehave", "branch-moved-lost"});
+  Pin pin = pin_of(repo_name, commit);
+  pin.repo_types = {RepoType::kernel};
+  const Error error = refused(pin);
+  EXPECT_EQ(error.code, Code::not_found);
+  EXPECT_TRUE(says(error, "is not reachable from any branch, tag or pull request"))
+      << error.message;
+}
+
+TEST_F(Fetch, ASecondCommitAddsToTheObjectsOfTheFirst) {
+  const GitId first = make();
+  start();
+  ASSERT_TRUE(run(pin_of(repo_name, first)));
+  const GitId second = make_repo(folder / "hub", {"--random", "images/new.cubin=10"});
+  const auto report = run(pin_of(repo_name, second));
+  ASSERT_TRUE(report) << error_of(report);
+  context->settings.offline = "test";
+  EXPECT_TRUE(run(pin_of(repo_name, first)));
+  EXPECT_TRUE(run(pin_of(repo_name, second)));
+}
+
+TEST_F(Fetch, DamagedGitObjectsAreFetchedAnew) {
+  const GitId commit = make();
+  start();
+  ASSERT_TRUE(run(pin_of(repo_name, commit)));
+  for (const auto& entry : fs::recursive_directory_iterator{folder / "store/git"}) {
+    if (entry.path().extension() != ".pack")
+      continue;
+    fs::permissions(entry.path(), fs::perms::owner_all);
+    std::fstream file{entry.path(), std::ios::in | std::ios::out};
+    file.seekp(20);
+    file << "damage all over the first object of the pack";
+  }
+  const auto report = run(pin_of(repo_name, commit));
+  ASSERT_TRUE(report) << error_of(report);
+  context->settings.offline = "test";
+  EXPECT_TRUE(run(pin_of(repo_name, commit)));
+}
+
+TEST_F(Fetch, AGitStoreThatIsNoneIsReplaced) {
+  const GitId commit = make();
+  start();
+  ASSERT_TRUE(run(pin_of(repo_name, commit)));
+  const fs::path path = store->git_path(RepoType::kernel, *RepoId::parse(repo_name));
+  fs::remove(path / "HEAD");
+  const auto report = run(pin_of(repo_name, commit));
+  ASSERT_TRUE(report) << error_of(report);
+  EXPECT_TRUE(fs::exists(path / "HEAD"));
+}
+
+TEST_F(Fetch, StopsWhenItIsToldTo) {
+  const GitId commit = make();
+  start({"--misbehave", "stall"});
+  std::stop_source source;
+  context->cancel = source.get_token();
+  context->settings.stall_timeout = std::chrono::seconds{60};
+  context->progress = [&](const Progress& progress) {
+    if (progress.step == Step::downloading && progress.bytes_done > 0)
+      source.request_stop();
+  };
+  const Error error = refused(pin_of(repo_name, commit));
+  EXPECT_EQ(error.code, Code::cancelled);
+}
+
+TEST_F(Fetch, StopsBetweenTwoAttempts) {
+  const GitId commit = make();
+  start({"--misbehave", "unavailable"});
+  std::stop_source source;
+  context->cancel = source.get_token();
+  context->pause = [&](std::chrono::milliseconds) { source.request_stop(); };
+  EXPECT_EQ(refused(pin_of(repo_name, commit)).code, Code::cancelled);
+}
+
+TEST_F(Fetch, PausesAsLongAsTheServerAsks) {
+  const GitId commit = make();
+  start();
+  hub->misbehave(R"({"name": "rate-limited", "value": "7", "hits": 1})");
+  std::vector<std::chrono::milliseconds> pauses;
+  context->pause = [&](std::chrono::milliseconds delay) { pauses.push_back(delay); };
+  const auto report = run(pin_of(repo_name, commit));
+  ASSERT_TRUE(report) << error_of(report);
+  ASSERT_EQ(pauses.size(), 1U);
+  EXPECT_GE(pauses[0], std::chrono::seconds{7});
+  EXPECT_LE(pauses[0], std::chrono::seconds{8});
+}
+
+TEST_F(Fetch, AReadOnlyStoreSaysWhy) {
+  const GitId commit = make();
+  start();
+  store.reset();
+  cache::Options options;
+  options.root = folder / "store";
+  options.access = cache::Options::Access::read_only;
+  auto opened = cache::Store::open(options);
+  ASSERT_TRUE(opened) << opened.error().message;
+  store = std::move(*opened);
+  const Error error = refused(pin_of(repo_name, commit));
+  EXPECT_EQ(error.code, Code::io);
+  EXPECT_TRUE(says(error, store->read_only_reason())) << error.message;
 }
 
 }  // namespace
