@@ -1,5 +1,6 @@
 #include "proto/device.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -87,10 +88,7 @@ std::string CudaVersion::text() const {
 
 bool is_tegra_arch(const Arch& arch) {
   constexpr std::array tegra{53, 62, 72, 87, 101, 110};
-  for (const int number : tegra)
-    if (arch.number() == number)
-      return true;
-  return false;
+  return std::find(tegra.begin(), tegra.end(), arch.number()) != tegra.end();
 }
 
 }  // namespace lyk

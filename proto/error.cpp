@@ -1,8 +1,7 @@
 #include "proto/error.hpp"
 
-#include <string.h>
-
 #include <cerrno>
+#include <cstring>
 
 #include "proto/text.hpp"
 
