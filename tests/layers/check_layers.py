@@ -37,7 +37,8 @@ FREE = ["tests", "bench"]
 # added here, in the commit that makes it one.
 OWNERS = {
     r"curl/": ["fetcher/init.cpp", "fetcher/transfer.cpp"],
-    r"git2(/|\.h)": ["fetcher/git_store.cpp", "fetcher/git_transport.cpp", "fetcher/init.cpp"],
+    r"git2(/|\.h)": ["fetcher/git_handles.hpp", "fetcher/git_store.cpp",
+                     "fetcher/git_transport.cpp", "fetcher/init.cpp"],
     r"zlib\.h": ["fetcher/pack_guard.cpp"],
     r"sqlite3\.h": ["cache/sqlite.cpp"],
     r"openssl/": ["proto/hash.cpp"],
@@ -51,7 +52,8 @@ OWNERS = {
     r"(cuda|nv)\w*\.h": ["kernels/cuda/"],
 }
 # In a header they would reach everybody who includes it. These headers are internal to their folder.
-INTERNAL_HEADERS = {"proto/codec.hpp", "proto/codec_types.hpp", "proto/codec_methods.hpp"}
+INTERNAL_HEADERS = {"proto/codec.hpp", "proto/codec_types.hpp", "proto/codec_methods.hpp",
+                    "fetcher/git_handles.hpp"}
 
 SUFFIXES = {".c", ".cpp", ".h", ".hpp", ".cu", ".cuh"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
