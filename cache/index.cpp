@@ -43,7 +43,7 @@ Result<std::vector<FileName>> Index::names(BlobId blob) {
     if (!there)
       return out;
     LYK_TRY_ASSIGN(Origin origin, origin_at(query, 0));
-    LYK_TRY_ASSIGN(RepoPath path, RepoPath::parse(query.text(3)));
+    LYK_TRY_ASSIGN(RepoPath path, path_at(query, 3));
     out.push_back({std::move(origin), std::move(path)});
   }
 }
@@ -157,7 +157,7 @@ Result<std::vector<StoredFile>> Index::files(const Origin& origin) {
     LYK_TRY_ASSIGN(const bool there, query.next());
     if (!there)
       return out;
-    LYK_TRY_ASSIGN(RepoPath path, RepoPath::parse(query.text(0)));
+    LYK_TRY_ASSIGN(RepoPath path, path_at(query, 0));
     LYK_TRY_ASSIGN(const Digest sha256, digest_at(query, 1));
     out.push_back({.name = {origin, std::move(path)},
                    .blob = {sha256, count_at(query, 2)},

@@ -43,15 +43,24 @@ Result<Digest> digest_at(const Query& query, int column) {
   return hash_at<Digest>(query, column);
 }
 
+Result<RepoPath> path_at(const Query& query, int column) {
+  auto path = RepoPath::parse(query.text(column));
+  if (!path)
+    return unreadable("a path");
+  return path;
+}
+
 std::uint64_t count_at(const Query& query, int column) {
   return static_cast<std::uint64_t>(query.integer(column));
 }
 
 Result<Origin> origin_at(const Query& query, int column) {
-  LYK_TRY_ASSIGN(RepoId repo, RepoId::parse(query.text(column)));
-  LYK_TRY_ASSIGN(const RepoType type, parse_repo_type(query.text(column + 1)));
+  auto repo = RepoId::parse(query.text(column));
+  const auto type = parse_repo_type(query.text(column + 1));
+  if (!repo || !type)
+    return unreadable("a repo");
   LYK_TRY_ASSIGN(const GitId commit, hash_at<GitId>(query, column + 2));
-  return Origin{type, std::move(repo), commit};
+  return Origin{*type, std::move(*repo), commit};
 }
 
 namespace {
@@ -96,21 +105,25 @@ namespace {
 Result<std::optional<CudaVersion>> version_at(const Query& query, int column) {
   if (query.is_null(column))
     return std::optional<CudaVersion>{};
-  LYK_TRY_ASSIGN(const CudaVersion version, CudaVersion::parse(query.text(column)));
-  return std::optional<CudaVersion>{version};
+  const auto version = CudaVersion::parse(query.text(column));
+  if (!version)
+    return unreadable("a CUDA version");
+  return std::optional<CudaVersion>{*version};
 }
 
 }  // namespace
 
 Result<StoredImage> image_row(const Query& query) {
-  LYK_TRY_ASSIGN(RepoPath path, RepoPath::parse(query.text(0)));
+  LYK_TRY_ASSIGN(RepoPath path, path_at(query, 0));
   LYK_TRY_ASSIGN(const Digest file, digest_at(query, 1));
   const auto kind = image::parse_kind(query.text(4));
   const auto container = image::parse_container(query.text(5));
   const auto compression = image::parse_compression(query.text(7));
   if (!kind || !container || !compression)
     return unreadable("the kind of an image");
-  LYK_TRY_ASSIGN(const Arch arch, Arch::parse(query.text(6)));
+  const auto arch = Arch::parse(query.text(6));
+  if (!arch)
+    return unreadable("an architecture");
   LYK_TRY_ASSIGN(const Digest sha256, digest_at(query, 9));
   LYK_TRY_ASSIGN(const auto toolkit, version_at(query, 10));
   LYK_TRY_ASSIGN(const auto ptx_version, version_at(query, 11));
@@ -121,7 +134,7 @@ Result<StoredImage> image_row(const Query& query) {
       .ordinal = static_cast<std::uint32_t>(query.integer(3)),
       .image = {.kind = *kind,
                 .container = *container,
-                .arch = arch,
+                .arch = *arch,
                 .compression = *compression,
                 .bytes = count_at(query, 8),
                 .sha256 = sha256,

@@ -23,6 +23,7 @@ void bind_origin(Query& query, const Origin& origin);
 // corrupt_store: a column does not hold what we write there.
 Result<Digest> digest_at(const Query& query, int column);
 Result<Origin> origin_at(const Query& query, int column);  // repo, type, commit
+Result<RepoPath> path_at(const Query& query, int column);
 std::uint64_t count_at(const Query& query, int column);
 
 Result<std::optional<BlobRow>> one_blob(Query& query);

@@ -104,7 +104,7 @@ void Statement::Close::operator()(sqlite3_stmt* statement) const noexcept {
 Result<Database> Database::open(const std::filesystem::path& file, Mode mode) {
   const OpenAs as = open_as(file, mode);
   sqlite3* handle = nullptr;
-  // NOMUTEX: the owner of the Database locks. NOFOLLOW: the index is a file, not a link to one.
+  // NOMUTEX: the owner of the Database locks.
   const int flags = as.flags | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   errno = 0;
   const int result = sqlite3_open_v2(as.name.c_str(), &handle, flags, nullptr);
