@@ -33,6 +33,8 @@ public:
   ~SignalsHeld() { (void)::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
   SignalsHeld(const SignalsHeld&) = delete;
   SignalsHeld& operator=(const SignalsHeld&) = delete;
+  SignalsHeld(SignalsHeld&&) = delete;
+  SignalsHeld& operator=(SignalsHeld&&) = delete;
 
 private:
   sigset_t before_{};

@@ -14,7 +14,7 @@ namespace {
 // is closed, and a file that is being written holds the signal off (cli/file.cpp).
 void end_program(int signal_number) noexcept {
   constexpr std::string_view line = "\nlibreyolo-kernels: interrupted\n";
-  (void)!::write(STDERR_FILENO, line.data(), line.size());
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
   ::_exit(128 + signal_number);
 }
 
@@ -37,7 +37,8 @@ void occupy_standard_streams() {
       continue;
     // The lowest free number is `fd`, since those below it are taken. Without /dev/null nothing can
     // be done, and the number stays free.
-    (void)!::open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+    [[maybe_unused]] const int opened =
+        ::open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
   }
 }
 

@@ -190,7 +190,7 @@ void ProgressPrinter::clear() {
 
 void ProgressPrinter::write(std::string_view text) const {
   // Progress that cannot be shown is no reason to stop the work that it tells of.
-  (void)!::write(fd_, text.data(), text.size());
+  [[maybe_unused]] const ssize_t written = ::write(fd_, text.data(), text.size());
 }
 
 Moment now() {

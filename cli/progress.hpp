@@ -58,6 +58,8 @@ public:
   ~ProgressPrinter() { clear(); }
   ProgressPrinter(const ProgressPrinter&) = delete;
   ProgressPrinter& operator=(const ProgressPrinter&) = delete;
+  ProgressPrinter(ProgressPrinter&&) = delete;
+  ProgressPrinter& operator=(ProgressPrinter&&) = delete;
 
   void show(const wire::FetchProgress& progress, Moment now);
   void show(const wire::VerifyProgress& progress, Moment now);
