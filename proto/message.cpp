@@ -276,11 +276,5 @@ std::string encode_interface_not_found(std::string_view interface) {
 std::string encode_method_not_found(std::string_view method) {
   return encode_service_error("MethodNotFound", "method", method);
 }
-std::string encode_method_not_implemented(std::string_view method) {
-  return encode_service_error("MethodNotImplemented", "method", method);
-}
-std::string encode_invalid_parameter(std::string_view parameter) {
-  return encode_service_error("InvalidParameter", "parameter", parameter);
-}
 
 }  // namespace lyk::wire

@@ -87,10 +87,8 @@ std::string encode_interface_description(std::string_view description);
 extern const std::string_view service_interface_description;  // of org.varlink.service itself
 Result<std::string> decode_interface_argument(const ParsedCall& call);
 
-// The four errors of org.varlink.service, and ExpectedMore.
+// The errors of org.varlink.service that a service of ours sends; for the others it has its own.
 std::string encode_interface_not_found(std::string_view interface);
 std::string encode_method_not_found(std::string_view method);
-std::string encode_method_not_implemented(std::string_view method);
-std::string encode_invalid_parameter(std::string_view parameter);
 
 }  // namespace lyk::wire

@@ -188,10 +188,6 @@ TEST(Service, ErrorsAreAsTheirGoldens) {
                            encode_interface_not_found("a.b"));
   lyk::test::expect_golden("wire/service_method_not_found.json",
                            encode_method_not_found("com.libreyolo.Kernels.Fly"));
-  lyk::test::expect_golden("wire/service_method_not_implemented.json",
-                           encode_method_not_implemented("com.libreyolo.Kernels.Fly"));
-  lyk::test::expect_golden("wire/service_invalid_parameter.json",
-                           encode_invalid_parameter("interface"));
 }
 
 TEST(Service, TheArgumentOfADescriptionIsAString) {
