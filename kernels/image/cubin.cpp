@@ -148,11 +148,15 @@ Result<void> read_kernels(const Elf& elf, Cubin& out) {
   symbols.erase(std::unique(symbols.begin(), symbols.end()), symbols.end());
   out.kernels.reserve(symbols.size());
   Demangler demangler;
+  std::size_t parameters = 0;
   for (const std::string_view symbol : symbols) {
     KernelInfo info;
     if (const auto found = infos.find(symbol); found != infos.end()) {
       LYK_TRY_ASSIGN(info, parse_info(found->second));
     }
+    parameters += info.parameters.size();
+    if (parameters > limits::kernel_list_bytes_max / sizeof(Parameter))
+      return too_much("cubin: ", parameters, " parameters");
     if (!out.toolkit)
       out.toolkit = info.toolkit;
     out.kernels.push_back({.symbol = std::string{symbol},

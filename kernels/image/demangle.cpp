@@ -48,9 +48,14 @@ std::string Demangler::name(std::string_view symbol) {
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> text{
       abi::__cxa_demangle(out.c_str(), nullptr, nullptr, &status), std::free};
-  if (status == 0 && text != nullptr &&
-      std::string_view{text.get()}.size() <= symbol.size() * limits::demangle_growth_max)
-    out = text.get();
+  if (status != 0 || text == nullptr)
+    return out;
+  const std::string_view written = text.get();
+  if (written.size() > symbol.size() * limits::demangle_growth_max ||
+      written.size() > limits::kernel_list_bytes_max / 2 - kept_bytes_)
+    return out;
+  kept_bytes_ += written.size();
+  out = written;
   return out;
 }
 

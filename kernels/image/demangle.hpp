@@ -23,6 +23,7 @@ public:
 
 private:
   std::uint64_t letters_left_ = limits::demangle_letters_per_image_max;
+  std::size_t kept_bytes_ = 0;
 };
 
 }  // namespace lyk::image

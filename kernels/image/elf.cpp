@@ -177,6 +177,9 @@ Result<std::vector<std::string_view>> elf_functions(const Elf& elf, std::uint8_t
     name_bytes += name->size();
     if (name_bytes > names.size())
       return malformed("elf: names of symbols overlap");
+    if (name_bytes > limits::kernel_list_bytes_max)
+      return too_much("elf: names of kernels of more than ", limits::kernel_list_bytes_max,
+                      " bytes");
     out.push_back(*name);
   }
   return out;

@@ -59,6 +59,7 @@ private:
   Bytes file_;
   Contents contents_;
   std::uint64_t total_bytes_ = 0;
+  std::size_t kernel_list_bytes_ = 0;
   std::set<std::pair<Digest, Arch>> seen_;
 };
 
@@ -108,7 +109,18 @@ Result<Image> read_image(Bytes bytes, const Stored& stored) {
   return out;
 }
 
+// About what a list of kernels takes in memory.
+std::size_t list_bytes(const std::vector<Kernel>& kernels) {
+  std::size_t out = kernels.size() * sizeof(Kernel);
+  for (const Kernel& kernel : kernels)
+    out += kernel.symbol.size() + kernel.name.size() + kernel.parameters.size() * sizeof(Parameter);
+  return out;
+}
+
 Result<void> Reader::add(const Stored& stored) {
+  if (stored.location.unpacked_bytes > limits::image_bytes_max)
+    return too_much("image of ", stored.location.unpacked_bytes, " bytes, limit ",
+                    limits::image_bytes_max);
   if (stored.location.unpacked_bytes > limits::images_bytes_per_file_max - total_bytes_)
     return too_much("images of more than ", limits::images_bytes_per_file_max, " bytes together");
   total_bytes_ += stored.location.unpacked_bytes;
@@ -133,6 +145,9 @@ Result<void> Reader::add(const Stored& stored) {
   }
   LYK_TRY_ASSIGN(Image read, std::move(image));
   read.container = contents_.container;
+  kernel_list_bytes_ += list_bytes(read.kernels);
+  if (kernel_list_bytes_ > limits::kernel_list_bytes_max)
+    return too_much("kernel lists of more than ", limits::kernel_list_bytes_max, " bytes");
   if (seen_.emplace(read.sha256, read.arch).second)
     contents_.images.push_back(std::move(read));
   return {};
@@ -170,8 +185,6 @@ Result<void> read_library(Bytes file, Reader& reader) {
 
 // A file that is one image: what would be a reason to skip it in a container is an Error here.
 Result<Contents> read_bare(Bytes file, Kind kind, Reader reader) {
-  if (file.size() > limits::image_bytes_max)
-    return too_much("image of ", file.size(), " bytes, limit ", limits::image_bytes_max);
   LYK_TRY(reader.add(
       {.kind = kind,
        .arch = {},
