@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <link.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -17,6 +16,7 @@
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <csignal>
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
@@ -83,7 +83,7 @@ std::string own_file() {
 extern "C" int bare_clone(
     int (*run)(void*), void* stack_top, int flags, void* argument, ...) noexcept __asm__("__clone");
 
-constexpr std::size_t stack_bytes = 32 * 1024;
+constexpr std::size_t stack_bytes = std::size_t{32} * 1024;
 constexpr int service_fd = 3;
 
 struct Start {

@@ -99,6 +99,8 @@ public:
   ~Uncancellable() { (void)::pthread_setcancelstate(before_, nullptr); }  // neither can fail
   Uncancellable(const Uncancellable&) = delete;
   Uncancellable& operator=(const Uncancellable&) = delete;
+  Uncancellable(Uncancellable&&) = delete;
+  Uncancellable& operator=(Uncancellable&&) = delete;
 
 private:
   int before_ = PTHREAD_CANCEL_ENABLE;

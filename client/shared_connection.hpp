@@ -23,6 +23,8 @@ public:
   ~SharedConnection();
   SharedConnection(const SharedConnection&) = delete;
   SharedConnection& operator=(const SharedConnection&) = delete;
+  SharedConnection(SharedConnection&&) = delete;
+  SharedConnection& operator=(SharedConnection&&) = delete;
 
   // Errors: as Connection::open and Connection::resolve.
   Result<ResolvedImage> resolve(const wire::ResolveCall& call);

@@ -3,12 +3,15 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -16,6 +19,7 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "client/connection.hpp"
@@ -59,6 +63,23 @@ Report report_with(const Settings& settings) {
   return connection ? report_of(*connection) : Report{};
 }
 
+pid_t number(const std::string& digits) {
+  pid_t value = 0;
+  (void)std::from_chars(digits.data(), digits.data() + digits.size(), value);  // 0 is no pid
+  return value;
+}
+
+struct Pipe {
+  Pipe() {
+    std::array<int, 2> ends{-1, -1};
+    EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+    reader = UniqueFd{ends[0]};
+    writer = UniqueFd{ends[1]};
+  }
+  UniqueFd reader;
+  UniqueFd writer;
+};
+
 // Until the process has ended, whoever its parent is.
 void wait_for_end(pid_t pid) {
   const UniqueFd process{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
@@ -81,7 +102,8 @@ void expect_no_child() {
 std::atomic<int> child_signals{0};
 
 TEST(Activation, TheServiceGetsItsConnectionAndNothingElseOfTheHost) {
-  const UniqueFd inheritable{::open("/dev/zero", O_RDONLY)};  // a host that is careless
+  const UniqueFd inheritable{::open("/dev/zero", O_RDONLY | O_CLOEXEC)};
+  ASSERT_EQ(::fcntl(inheritable.get(), F_SETFD, 0), 0);  // a host that is careless
   auto report = report_with(settings_with(service_program));
   EXPECT_EQ(report["fds"], "0 1 2 3");
   EXPECT_EQ(report["fd0"], "/dev/null");
@@ -111,7 +133,7 @@ TEST(Activation, TheHostHasNoChildAndHearsNoSignal) {
     auto connection = Connection::open(settings_with(service_program));
     ASSERT_TRUE(connection) << connection.error().message;
     auto report = report_of(*connection);
-    pid = std::atoi(report["pid"].c_str());
+    pid = number(report["pid"]);
     EXPECT_NE(report["parent"], std::to_string(::getpid()));
     expect_no_child();
   }
@@ -155,13 +177,10 @@ TEST(Activation, StandardErrorIsTheHostsUnlessSomebodyReadsItToTheEnd) {
   const TempDir folder;
   const UniqueFd saved{::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 10)};
   const UniqueFd file{::open((folder / "log").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600)};
-  int ends[2] = {-1, -1};
-  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-  const UniqueFd reader{ends[0]};
-  const UniqueFd writer{ends[1]};
+  const Pipe pipe;
   ASSERT_EQ(::dup2(file.get(), STDERR_FILENO), STDERR_FILENO);
   auto with_file = report_with(settings_with(service_program));
-  ASSERT_EQ(::dup2(writer.get(), STDERR_FILENO), STDERR_FILENO);
+  ASSERT_EQ(::dup2(pipe.writer.get(), STDERR_FILENO), STDERR_FILENO);
   auto with_pipe = report_with(settings_with(service_program));
   ASSERT_EQ(::dup2(saved.get(), STDERR_FILENO), STDERR_FILENO);
   EXPECT_EQ(with_file["fd2"], folder / "log");
@@ -179,10 +198,10 @@ TEST(Activation, NoDescriptorIsLeftBehind) {
 }
 
 TEST(Activation, ManyThreadsOfOneHostEachStartTheirOwn) {
-  std::vector<std::thread> threads;
+  std::vector<std::thread> threads(8);
   std::atomic<int> resolved{0};
-  for (int i = 0; i < 8; ++i)
-    threads.emplace_back([&] {
+  for (std::thread& thread : threads)
+    thread = std::thread([&] {
       for (int round = 0; round < 4; ++round) {
         auto connection = Connection::open(settings_with(service_program));
         if (connection && connection->resolve(test::resolve_call()))
@@ -209,21 +228,20 @@ TEST(Activation, AHostWithoutStandardStreamsIsServedToo) {
 }
 
 TEST(Activation, TheServiceLeavesWhenItsHostIsKilled) {
-  int ends[2] = {-1, -1};
-  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-  const UniqueFd reader{ends[0]};
-  UniqueFd writer{ends[1]};
+  Pipe pipe;
   const pid_t child = ::fork();
   if (child == 0) {
     auto connection = Connection::open(settings_with(service_program));
-    const pid_t service = connection ? std::atoi(report_of(*connection)["pid"].c_str()) : 0;
-    (void)!::write(writer.get(), &service, sizeof(service));
+    const pid_t service = connection ? number(report_of(*connection)["pid"]) : 0;
+    if (::write(pipe.writer.get(), &service, sizeof(service)) < 0)
+      ::_exit(1);
     while (true)
       ::pause();
   }
-  writer.reset();
+  pipe.writer.reset();
   pid_t service = 0;
-  ASSERT_EQ(::read(reader.get(), &service, sizeof(service)), static_cast<ssize_t>(sizeof(service)));
+  ASSERT_EQ(::read(pipe.reader.get(), &service, sizeof(service)),
+            static_cast<ssize_t>(sizeof(service)));
   ASSERT_GT(service, 0);
   ASSERT_EQ(::kill(child, SIGKILL), 0);
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
@@ -233,18 +251,16 @@ TEST(Activation, TheServiceLeavesWhenItsHostIsKilled) {
 TEST(Activation, AProgramThatCannotBeStartedIsSaidByName) {
   const TempDir folder;
   std::ofstream{folder / "text"} << "no program";
-  const struct {
-    std::string program;
-    std::string reason;
-  } rows[] = {{"/nowhere/service", "No such file or directory"},
-              {folder.path().string(), "Permission denied"},
-              {folder / "text", "Permission denied"}};
-  for (const auto& row : rows) {
-    const auto connection = Connection::open(settings_with(row.program));
+  using Row = std::pair<std::string, std::string>;
+  const std::array<Row, 3> rows{Row{"/nowhere/service", "No such file or directory"},
+                                Row{folder.path().string(), "Permission denied"},
+                                Row{folder / "text", "Permission denied"}};
+  for (const auto& [program, reason] : rows) {
+    const auto connection = Connection::open(settings_with(program));
     ASSERT_FALSE(connection);
     EXPECT_EQ(connection.error().code, Code::network);
     EXPECT_EQ(connection.error().message,
-              str("no service answers: start '", row.program, "': ", row.reason));
+              str("no service answers: start '", program, "': ", reason));
   }
   expect_no_child();
 }

@@ -325,7 +325,7 @@ TEST(Connection, NoRoomForTheDescriptorIsNotEligibleAndPassesWithTheCause) {
   ASSERT_TRUE(connection->resolve(resolve_call()));
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
-  const int lowest_free = ::dup(0);
+  const int lowest_free = ::fcntl(0, F_DUPFD_CLOEXEC, 0);
   ASSERT_GE(lowest_free, 0);
   ASSERT_EQ(::close(lowest_free), 0);
   const rlimit full{static_cast<rlim_t>(lowest_free), before.rlim_max};

@@ -1,5 +1,6 @@
 #include "client/dial.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -7,6 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
 #include <string>
 #include <thread>
 #include <vector>
@@ -40,24 +45,18 @@ std::string peer_of(const Settings& settings, Audience audience = Audience::anyo
 class Stranger {
 public:
   explicit Stranger(const std::string& path) {
-    int ends[2] = {-1, -1};
-    if (::pipe(ends) != 0)
+    std::array<int, 2> ends{-1, -1};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0)
       std::abort();
+    const UniqueFd reader{ends[0]};
+    UniqueFd writer{ends[1]};
     child_ = ::fork();
-    if (child_ == 0) {
-      if (::setresgid(stranger, stranger, stranger) != 0 ||
-          ::setresuid(stranger, stranger, stranger) != 0)
-        ::_exit(1);
-      const UniqueFd listener = test::listen_at(path);
-      (void)!::write(ends[1], "x", 1);
-      while (true)
-        ::pause();
-    }
+    if (child_ == 0)
+      listen_for_ever(path, writer.get());
+    writer.reset();
     char ready = 0;
-    (void)::close(ends[1]);
-    if (::read(ends[0], &ready, 1) != 1)
+    if (::read(reader.get(), &ready, 1) != 1)
       std::abort();
-    (void)::close(ends[0]);
   }
   ~Stranger() {
     (void)::kill(child_, SIGKILL);
@@ -65,8 +64,21 @@ public:
   }
   Stranger(const Stranger&) = delete;
   Stranger& operator=(const Stranger&) = delete;
+  Stranger(Stranger&&) = delete;
+  Stranger& operator=(Stranger&&) = delete;
 
 private:
+  [[noreturn]] static void listen_for_ever(const std::string& path, int ready) {
+    if (::setresgid(stranger, stranger, stranger) != 0 ||
+        ::setresuid(stranger, stranger, stranger) != 0)
+      ::_exit(1);
+    const UniqueFd listener = test::listen_at(path);
+    if (!listener || ::write(ready, "x", 1) != 1)
+      ::_exit(1);
+    while (true)
+      ::pause();
+  }
+
   pid_t child_ = -1;
 };
 

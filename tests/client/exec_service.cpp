@@ -2,18 +2,17 @@
 // with what it finds about itself, one `name=value` a line in the field `version`.
 //
 //   exec_service                 on descriptor 3, as a client starts it
-//   exec_service --listen PATH   on a socket; prints a line when it listens
+//   exec_service --listen PATH   on a socket; prints a character when it listens
 //
 // LYK_TEST_SERVICE=exit in the environment: it leaves before it answers.
 #include <dirent.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <array>
+#include <charconv>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <string>
 #include <string_view>
@@ -35,9 +34,12 @@ std::string open_descriptors() {
   std::vector<int> numbers;
   DIR* folder = ::opendir("/proc/self/fd");
   while (const dirent* entry = ::readdir(folder))
-    if (const int number = std::atoi(entry->d_name);
-        entry->d_name[0] != '.' && number != ::dirfd(folder))
-      numbers.push_back(number);
+    if (const std::string_view name = entry->d_name; name != "." && name != "..") {
+      int number = -1;
+      (void)std::from_chars(name.data(), name.data() + name.size(), number);  // the kernel wrote it
+      if (number != ::dirfd(folder))
+        numbers.push_back(number);
+    }
   ::closedir(folder);
   std::sort(numbers.begin(), numbers.end());
   std::string out;
@@ -47,10 +49,9 @@ std::string open_descriptors() {
 }
 
 std::string target_of(int fd) {
-  char target[512] = {};
-  if (::readlink(str("/proc/self/fd/", fd).c_str(), target, sizeof(target) - 1) < 0)
-    return "closed";
-  return target;
+  std::array<char, 512> target{};
+  const ssize_t size = ::readlink(str("/proc/self/fd/", fd).c_str(), target.data(), target.size());
+  return size < 0 ? "closed" : std::string(target.data(), static_cast<std::size_t>(size));
 }
 
 std::string variable(const char* name) {
@@ -110,8 +111,8 @@ int main(int argc, char** argv) {
     return 0;
   }
   const UniqueFd listener = lyk::test::listen_at(argv[2]);
-  std::puts("listening");
-  std::fflush(stdout);
+  if (::write(STDOUT_FILENO, "x", 1) != 1)
+    return 1;
   while (true)
     serve(UniqueFd{::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC)});
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -102,14 +103,16 @@ public:
   }
   FakeService(const FakeService&) = delete;
   FakeService& operator=(const FakeService&) = delete;
+  FakeService(FakeService&&) = delete;
+  FakeService& operator=(FakeService&&) = delete;
 
   int connections() const { return connections_; }
 
 private:
   void run() {
     while (true) {
-      pollfd fds[2] = {{listener_.get(), POLLIN, 0}, {stop_.get(), POLLIN, 0}};
-      if (::poll(fds, 2, -1) < 0)
+      std::array<pollfd, 2> fds{pollfd{listener_.get(), POLLIN, 0}, pollfd{stop_.get(), POLLIN, 0}};
+      if (::poll(fds.data(), fds.size(), -1) < 0)
         continue;
       if (fds[1].revents != 0)
         return;
@@ -140,17 +143,17 @@ inline void answer_resolves(UniqueFd connection, const wire::ResolveReply& reply
 // Reads one call, sends `bytes` as they are with `fd` at the first of them (-1: none), and goes
 // away.
 inline void answer_raw(UniqueFd connection, std::string_view bytes, int fd = -1) {
-  char call[4096];
-  if (::recv(connection.get(), call, sizeof(call), 0) <= 0)
+  std::array<char, 4096> call;
+  if (::recv(connection.get(), call.data(), call.size(), 0) <= 0)
     return;
   iovec part{const_cast<char*>(bytes.data()), bytes.size()};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
   if (fd >= 0) {
-    message.msg_control = control;
-    message.msg_controllen = sizeof(control);
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
     cmsghdr* header = CMSG_FIRSTHDR(&message);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;

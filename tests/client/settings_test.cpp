@@ -86,11 +86,12 @@ TEST(Settings, OnlyTheWordsForNoForbidTheHub) {
 }
 
 TEST(Settings, AValueThatMeansNothingIsRefusedByItsName) {
-  const struct {
+  struct Row {
     const char* variable;
     const char* value;
     const char* text;
-  } rows[] = {
+  };
+  const std::vector<Row> rows{
       {"LIBREYOLO_KERNELS_SOCKET", "socket",
        "LIBREYOLO_KERNELS_SOCKET 'socket': not an absolute path"},
       {"LIBREYOLO_KERNELS_EXEC", "1", "LIBREYOLO_KERNELS_EXEC '1': not 0 or an absolute path"},

@@ -24,12 +24,12 @@ using test::TempDir;
 class SharedConnectionTest : public testing::Test {
 protected:
   SharedConnectionTest()
-      : image_(test::memfd_of(test::image_bytes)),
-        service_(folder_ / "socket", [this](UniqueFd connection, int) {
-          test::answer_resolves(std::move(connection), test::resolve_reply(), image_.get());
+      : image(test::memfd_of(test::image_bytes)),
+        service(folder / "socket", [this](UniqueFd connection, int) {
+          test::answer_resolves(std::move(connection), test::resolve_reply(), image.get());
         }) {}
 
-  Settings settings() const { return settings_for(folder_ / "socket"); }
+  Settings settings() const { return settings_for(folder / "socket"); }
 
   // What `body` returns in a child of fork.
   template <typename Body>
@@ -41,24 +41,24 @@ protected:
     return ::waitpid(child, &status, 0) == child && status == 0;
   }
 
-  TempDir folder_;
-  UniqueFd image_;
-  FakeService service_;
+  TempDir folder;
+  UniqueFd image;
+  FakeService service;
 };
 
 TEST_F(SharedConnectionTest, NothingIsConnectedBeforeTheFirstCall) {
   SharedConnection shared{settings()};
-  EXPECT_EQ(service_.connections(), 0);
+  EXPECT_EQ(service.connections(), 0);
   EXPECT_TRUE(shared.resolve(resolve_call()));
-  EXPECT_EQ(service_.connections(), 1);
+  EXPECT_EQ(service.connections(), 1);
 }
 
 TEST_F(SharedConnectionTest, ThreadsTakeTurnsOnOneConnection) {
   SharedConnection shared{settings()};
   std::atomic<int> resolved{0};
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i)
-    threads.emplace_back([&] {
+  std::vector<std::thread> threads(4);
+  for (std::thread& thread : threads)
+    thread = std::thread([&] {
       for (int round = 0; round < 50; ++round)
         if (shared.resolve(resolve_call()))
           ++resolved;
@@ -66,16 +66,16 @@ TEST_F(SharedConnectionTest, ThreadsTakeTurnsOnOneConnection) {
   for (std::thread& thread : threads)
     thread.join();
   EXPECT_EQ(resolved, 200);
-  EXPECT_EQ(service_.connections(), 1);
+  EXPECT_EQ(service.connections(), 1);
 }
 
 TEST_F(SharedConnectionTest, AChildOfForkHasAConnectionOfItsOwn) {
   SharedConnection shared{settings()};
   ASSERT_TRUE(shared.resolve(resolve_call()));
   EXPECT_TRUE(is_true_in_child([&] { return bool{shared.resolve(resolve_call())}; }));
-  EXPECT_EQ(service_.connections(), 2);
+  EXPECT_EQ(service.connections(), 2);
   EXPECT_TRUE(shared.resolve(resolve_call()));
-  EXPECT_EQ(service_.connections(), 2) << "the parent's connection is as it was";
+  EXPECT_EQ(service.connections(), 2) << "the parent's connection is as it was";
 }
 
 TEST_F(SharedConnectionTest, AGrandchildHasAConnectionOfItsOwn) {
@@ -85,7 +85,7 @@ TEST_F(SharedConnectionTest, AGrandchildHasAConnectionOfItsOwn) {
     return bool{shared.resolve(resolve_call())} &&
            is_true_in_child([&] { return bool{shared.resolve(resolve_call())}; });
   }));
-  EXPECT_EQ(service_.connections(), 3);
+  EXPECT_EQ(service.connections(), 3);
 }
 
 TEST_F(SharedConnectionTest, AChildThatClosesLeavesTheParentsConnectionOpen) {
@@ -101,7 +101,7 @@ TEST_F(SharedConnectionTest, AChildThatClosesLeavesTheParentsConnectionOpen) {
     return resolved;
   }));
   EXPECT_TRUE(shared->resolve(resolve_call()));
-  EXPECT_EQ(service_.connections(), 2);
+  EXPECT_EQ(service.connections(), 2);
 }
 
 // The mutex of the parent is locked for ever in the child, and the connection half through a call.
@@ -136,12 +136,13 @@ TEST(SharedConnection, AForkInTheMiddleOfACallDoesNotStopTheChild) {
 
 // A service of our own must see the end of its host's connection even while a fork still has a
 // copy.
-TEST_F(SharedConnectionTest, ClosingEndsTheConnectionThoughAForkHasACopy) {
+TEST(SharedConnection, ClosingEndsTheConnectionThoughAForkHasACopy) {
+  const UniqueFd image = test::memfd_of(test::image_bytes);
   std::atomic<bool> ended{false};
   const TempDir folder;
   FakeService service{folder / "socket", [&](UniqueFd connection, int) {
                         test::answer_resolves(std::move(connection), test::resolve_reply(),
-                                              image_.get());
+                                              image.get());
                         ended = true;
                         ended.notify_all();
                       }};
