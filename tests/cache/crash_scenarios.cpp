@@ -128,6 +128,24 @@ Result<void> act_rebuild(const fs::path& root) {
   return {};
 }
 
+// As act_commit, where the index is for one process alone if nothing can be locked: what is there
+// already is found by its proof.
+Result<void> act_network(const fs::path& root) {
+  Options network = options(root);
+  network.disk = Options::Disk::network;
+  LYK_TRY_ASSIGN(Store store, Store::open(network));
+  LYK_TRY_ASSIGN(const Lock lock, store.lock("relu", {std::chrono::steady_clock::now(), {}}));
+  const Entry fresh = entry("build/fresh.ptx", content, 3);
+  LYK_TRY_ASSIGN(const auto linked, store.link(fresh, day_one));
+  if (!linked)
+    LYK_TRY(put(store, fresh, content));
+  LYK_TRY_ASSIGN(const auto found, store.find(fresh.name));
+  LYK_TRY_ASSIGN(const auto images, store.images(fresh.name.origin));
+  if (!found || images.size() != 1)
+    return Error{Code::internal, "what was committed is not found"};
+  return {};
+}
+
 }  // namespace
 
 const std::map<std::string, Scenario>& scenarios() {
@@ -140,6 +158,7 @@ const std::map<std::string, Scenario>& scenarios() {
       {"commit_again", {prepare_store, act_commit_again}},
       {"commit_with_eviction", {prepare_full, act_commit_with_eviction}},
       {"link", {prepare_orphans, act_link}},
+      {"network", {prepare_nothing, act_network}},
       {"remove", {prepare_full, act_remove}},
       {"prune", {prepare_full, act_prune}},
       {"verify", {prepare_damage, act_verify}},

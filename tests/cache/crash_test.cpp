@@ -4,14 +4,10 @@
 //   - names that are there before and after the act are there; others are not
 //   - the act can be done again, and then the store is as if nothing had happened
 //   - nothing is left that collect_orphans does not take away
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <set>
 
+#include "tests/cache/crash_run.hpp"
 #include "tests/cache/crash_scenarios.hpp"
 #include "tests/cache/fixture.hpp"
 
@@ -19,75 +15,6 @@ namespace lyk::cache::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-// In memory where there is such a place: a run makes hundreds of fsyncs.
-fs::path fast_folder() {
-  const fs::path memory = "/dev/shm";
-  return ::access(memory.c_str(), W_OK) == 0 ? memory : fs::temp_directory_path();
-}
-
-class FastFolder {
-public:
-  FastFolder() {
-    std::string pattern = (fast_folder() / "lyk_crash.XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr)
-      std::abort();
-    path_ = pattern;
-  }
-  ~FastFolder() {
-    std::error_code ignored;  // what is left in memory is small
-    fs::remove_all(path_, ignored);
-  }
-  FastFolder(const FastFolder&) = delete;
-  FastFolder& operator=(const FastFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
-private:
-  fs::path path_;
-};
-
-struct Fault {
-  int at = 0;
-  std::string action = "0";
-  std::string no_locks = "0";
-  fs::path count = {};  // file for the number of changes; empty: not wanted
-};
-
-struct Ended {
-  bool killed = false;
-  int exit_code = 0;
-  std::string printed;  // the code, if it was refused
-};
-
-Ended run_child(const std::string& scenario, const fs::path& root, const Fault& fault) {
-  std::array<int, 2> pipe_ends{};
-  if (::pipe(pipe_ends.data()) != 0)
-    std::abort();
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::dup2(pipe_ends[1], STDOUT_FILENO);
-    ::setenv("LD_PRELOAD", LYK_FAULT_IO, 1);
-    ::setenv("FAULT_IO_ROOT", root.c_str(), 1);
-    ::setenv("FAULT_IO_AT", std::to_string(fault.at).c_str(), 1);
-    ::setenv("FAULT_IO_ACTION", fault.action.c_str(), 1);
-    ::setenv("FAULT_IO_COUNT", fault.count.c_str(), 1);
-    ::setenv("FAULT_IO_NO_LOCKS", fault.no_locks.c_str(), 1);
-    ::execl(LYK_CRASH_CHILD, LYK_CRASH_CHILD, scenario.c_str(), root.c_str(), nullptr);
-    ::_exit(127);
-  }
-  ::close(pipe_ends[1]);
-  Ended ended;
-  std::array<char, 256> buffer{};
-  ssize_t got = 0;
-  while ((got = ::read(pipe_ends[0], buffer.data(), buffer.size())) > 0)
-    ended.printed.append(buffer.data(), static_cast<std::size_t>(got));
-  ::close(pipe_ends[0]);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  ended.killed = WIFSIGNALED(status);
-  ended.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return ended;
-}
 
 using Names = std::set<FileName>;
 
@@ -120,11 +47,9 @@ public:
     EXPECT_EQ(run(count()).exit_code, 0);
     changes_ = read_count();
     names_after_ = names_at(work_);
-    if (!names_before_.empty() && name_ != "reopen") {
-      start_over();
-      EXPECT_EQ(run_child("reopen", work_, count()).exit_code, 0);
-      changes_of_opening_ = read_count();
-    }
+    start_over();
+    EXPECT_EQ(run_child("reopen", work_, count()).exit_code, 0);
+    changes_of_opening_ = read_count();
   }
 
   void start_over() {
@@ -163,8 +88,12 @@ public:
 
   // The changes of this act, without those of opening the store, which have a scenario of their
   // own.
-  int first_change() const { return changes_of_opening_ + 1; }
+  int first_change() const {
+    const bool opened_before = !names_before_.empty() && name_ != "reopen";
+    return opened_before ? changes_of_opening_ + 1 : 1;
+  }
   int last_change() const { return changes_; }
+  int last_change_of_opening() const { return changes_of_opening_; }
 
 private:
   Fault count() const {
@@ -223,7 +152,10 @@ void fail_everywhere(const std::string& scenario, int number) {
     // Some failures are survived: space that is only asked for, SQLite's own tidying.
     if (ended.exit_code != 0) {
       EXPECT_EQ(ended.exit_code, 1);
-      EXPECT_EQ(ended.printed, number == ENOSPC ? "no_space\n" : "io\n");
+      // SQLite forgets why it could not make a file beside the index, which it does when one opens.
+      const bool forgotten = at <= prepared.last_change_of_opening() && ended.printed == "io\n";
+      if (!forgotten)
+        EXPECT_EQ(ended.printed, number == ENOSPC ? "no_space\n" : "io\n");
     }
     prepared.expect_sound();
     prepared.expect_repeatable();

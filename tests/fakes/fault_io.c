@@ -8,7 +8,9 @@
 //                      "power": the same, and what no fsync has put on the disk is gone (below)
 //                      a number: the call fails with this errno
 //   FAULT_IO_COUNT     file that gets the number of calls when the process ends by itself
-//   FAULT_IO_NO_LOCKS  flock and record locks fail with this errno, always
+//   FAULT_IO_UNREADABLE  reading (pread) a file whose path has this in it fails with EIO
+//   FAULT_IO_NO_FLOCK  flock fails with this errno, always
+//   FAULT_IO_NO_LOCKS  flock and record locks do
 //
 // A power cut is imitated for the files of blobs/ and tmp/: a file written after its last fsync
 // loses all of its bytes, and a rename whose folder was not synced afterwards is undone. (SQLite's
@@ -331,8 +333,8 @@ EXPORT int open64(const char* path, int flags, ...) {
   return open_by(path, flags, mode);
 }
 
-static bool locks_fail(void) {
-  const int number = (int)strtol(setting("FAULT_IO_NO_LOCKS"), NULL, 10);
+static bool fails_by(const char* name) {
+  const int number = (int)strtol(setting(name), NULL, 10);
   if (number == 0)
     return false;
   errno = number;
@@ -340,13 +342,33 @@ static bool locks_fail(void) {
 }
 
 EXPORT int flock(int fd, int operation) {
-  return locks_fail() ? -1 : (int)syscall(SYS_flock, fd, operation);
+  if (fails_by("FAULT_IO_NO_FLOCK") || fails_by("FAULT_IO_NO_LOCKS"))
+    return -1;
+  return (int)syscall(SYS_flock, fd, operation);
+}
+
+static ssize_t read_at(int fd, void* bytes, size_t size, off_t offset) {
+  char path[PATH_MAX];
+  const char* unreadable = setting("FAULT_IO_UNREADABLE");
+  if (*unreadable != '\0' && path_of(fd, path) && strstr(path, unreadable) != NULL) {
+    errno = EIO;
+    return -1;
+  }
+  return syscall(SYS_pread64, fd, bytes, size, offset);
+}
+
+EXPORT ssize_t pread(int fd, void* bytes, size_t size, off_t offset) {
+  return read_at(fd, bytes, size, offset);
+}
+EXPORT ssize_t pread64(int fd, void* bytes, size_t size, off64_t offset) {
+  return read_at(fd, bytes, size, offset);
 }
 
 static int fcntl_by(int fd, int command, void* argument) {
   const bool is_lock = command == F_SETLK || command == F_SETLKW || command == F_GETLK ||
                        command == F_OFD_SETLK || command == F_OFD_SETLKW || command == F_OFD_GETLK;
-  return is_lock && locks_fail() ? -1 : (int)syscall(SYS_fcntl, fd, command, argument);
+  return is_lock && fails_by("FAULT_IO_NO_LOCKS") ? -1
+                                                  : (int)syscall(SYS_fcntl, fd, command, argument);
 }
 
 #define ARGUMENT_OF(command)            \
