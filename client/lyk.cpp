@@ -92,6 +92,12 @@ int fail(const void* handle, Code code, std::string_view text) noexcept {
   return lyk::info(code).c_status;
 }
 
+// A new handle may have the address of one that was closed; its failures are not the new one's.
+void forget_failure(const void* handle) noexcept {
+  if (last_failure.handle == handle)
+    last_failure = {};
+}
+
 // Cancelling a thread unwinds it, which must not pass through here and would leave a reply unread.
 class Uncancellable {
 public:
@@ -261,6 +267,7 @@ int lyk_client_open(const lyk_client_options* options, lyk_client** client) {
     LYK_TRY_ASSIGN(auto settings, read_client_options(options));
     std::string forbidden = settings.hub_forbidden;
     *client = new lyk_client{lyk::client::SharedConnection{std::move(settings)}, forbidden};
+    forget_failure(*client);
     return {};
   });
 }
@@ -287,6 +294,7 @@ int lyk_client_resolve(lyk_client* client,
     out->sha256 = resolved.reply.image.sha256.hex();
     out->resolved = std::move(resolved);
     *image = out.release();
+    forget_failure(*image);
     return {};
   });
 }

@@ -6,11 +6,10 @@
  */
 #define _GNU_SOURCE /* F_GET_SEALS */
 
-#include <lyk.h>
-
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <lyk.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +24,9 @@ static void print_seals(int fd) {
   static const struct {
     int seal;
     const char* name;
-  } known[] = {{F_SEAL_WRITE, "write"}, {F_SEAL_GROW, "grow"}, {F_SEAL_SHRINK, "shrink"},
+  } known[] = {{F_SEAL_WRITE, "write"},
+               {F_SEAL_GROW, "grow"},
+               {F_SEAL_SHRINK, "shrink"},
                {F_SEAL_SEAL, "seal"}};
   const int seals = fcntl(fd, F_GET_SEALS);
   size_t i;
@@ -78,9 +79,11 @@ int main(int argc, char** argv) {
   int status;
 
   device.size = sizeof(device);
-  if (argc < 3 || argc > 4 || !parse_version(argv[2], &device.compute_major, &device.compute_minor) ||
+  if (argc < 3 || argc > 4 ||
+      !parse_version(argv[2], &device.compute_major, &device.compute_minor) ||
       (argc == 4 && !parse_version(argv[3], &major, &minor))) {
-    fprintf(stderr, "usage: resolve SLOT ARCH [DRIVER], such as: resolve ms_deform_attn 9.0 13.0\n");
+    fprintf(stderr,
+            "usage: resolve SLOT ARCH [DRIVER], such as: resolve ms_deform_attn 9.0 13.0\n");
     return 2;
   }
   device.driver_version = 1000 * major + 10 * minor;

@@ -5,7 +5,6 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include <lyk.h>
-
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,20 +15,20 @@
 
 static int failures = 0;
 
-#define CHECK(condition)                                                       \
-  do {                                                                         \
-    if (!(condition)) {                                                        \
-      fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition);  \
-      ++failures;                                                              \
-    }                                                                          \
+#define CHECK(condition)                                                      \
+  do {                                                                        \
+    if (!(condition)) {                                                       \
+      fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition); \
+      ++failures;                                                             \
+    }                                                                         \
   } while (0)
 
-#define CHECK_TEXT(actual, expected)                                                        \
-  do {                                                                                      \
-    if (strcmp((actual), (expected)) != 0) {                                                \
+#define CHECK_TEXT(actual, expected)                                                         \
+  do {                                                                                       \
+    if (strcmp((actual), (expected)) != 0) {                                                 \
       fprintf(stderr, "%s:%d: '%s', expected '%s'\n", __FILE__, __LINE__, actual, expected); \
-      ++failures;                                                                           \
-    }                                                                                       \
+      ++failures;                                                                            \
+    }                                                                                        \
   } while (0)
 
 static char socket_path[64];
@@ -76,9 +75,9 @@ static void test_an_image(void) {
   CHECK_TEXT(lyk_image_file(image), "build/x/ops.so");
   CHECK(strlen(lyk_image_sha256(image)) == 64);
   CHECK(pread(lyk_image_fd(image), first, sizeof(first), 0) == 4);
-  CHECK(memcmp(first, "\x7f" "ELF", 4) == 0);
+  CHECK(memcmp(first, "\177ELF", 4) == 0);
   CHECK(lyk_image_data(image, &data) == LYK_OK);
-  CHECK(data != NULL && memcmp(data, "\x7f" "ELF: a device image", 20) == 0);
+  CHECK(data != NULL && memcmp(data, "\177ELF: a device image", 20) == 0);
   CHECK(lyk_image_data(image, &again) == LYK_OK);
   CHECK(again == data);
   lyk_image_close(image);
@@ -113,14 +112,14 @@ static void test_wrong_devices(lyk_client* client) {
                  "device: driver_version 13 is not like 13000");
   device = hopper;
   device.tegra = 3;
-  expect_invalid(client, "ms_deform_attn", &device, NULL,
-                 "device: tegra 3 is none of LYK_TEGRA_*");
+  expect_invalid(client, "ms_deform_attn", &device, NULL, "device: tegra 3 is none of LYK_TEGRA_*");
 }
 
 static void test_wrong_options(lyk_client* client) {
   lyk_resolve_options options = {sizeof(lyk_resolve_options), 0, 0};
   options.flags = 64;
-  expect_invalid(client, "ms_deform_attn", &hopper, &options, "options: flags 64 are not all known");
+  expect_invalid(client, "ms_deform_attn", &hopper, &options,
+                 "options: flags 64 are not all known");
   options.flags = LYK_RESOLVE_NO_WAIT;
   options.wait_ms = 5;
   expect_invalid(client, "ms_deform_attn", &hopper, &options,
@@ -200,8 +199,9 @@ static void test_environment(void) {
 
 static void* fail_in_a_thread(void* client) {
   CHECK_TEXT(lyk_error_message(client), "");
-  expect_invalid(client, "Not A Slot", &hopper, NULL,
-                 "slot 'Not A Slot': a slot name is 1 to 64 of a-z, 0-9 and _, beginning with a letter");
+  expect_invalid(
+      client, "Not A Slot", &hopper, NULL,
+      "slot 'Not A Slot': a slot name is 1 to 64 of a-z, 0-9 and _, beginning with a letter");
   return NULL;
 }
 

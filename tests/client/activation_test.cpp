@@ -155,6 +155,27 @@ TEST(Activation, AHostThatWaitsForItsOwnChildGetsItsOwnChild) {
   EXPECT_TRUE(connection->resolve(test::resolve_call()));
 }
 
+TEST(Activation, AHostThatIgnoresItsChildrenIsServedToo) {
+  const auto before = ::signal(SIGCHLD, SIG_IGN);
+  {
+    auto connection = Connection::open(settings_with(service_program));
+    ASSERT_TRUE(connection) << connection.error().message;
+    EXPECT_TRUE(connection->resolve(test::resolve_call()));
+    expect_no_child();
+  }
+  EXPECT_EQ(::signal(SIGCHLD, before), SIG_IGN);
+}
+
+TEST(Activation, AServiceThatWasKilledIsStartedAnewForTheNextResolve) {
+  auto connection = Connection::open(settings_with(service_program));
+  ASSERT_TRUE(connection) << connection.error().message;
+  const std::string first = report_of(*connection)["pid"];
+  ASSERT_EQ(::kill(number(first), SIGKILL), 0);
+  wait_for_end(number(first));
+  EXPECT_TRUE(connection->resolve(test::resolve_call()));
+  EXPECT_NE(report_of(*connection)["pid"], first);
+}
+
 TEST(Activation, SignalsAreAsInANewSessionAndTheHostKeepsItsOwn) {
   sigset_t blocked;
   ::sigemptyset(&blocked);

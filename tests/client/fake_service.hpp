@@ -57,9 +57,7 @@ inline wire::ResolveCall resolve_call() {
           .wait_ms = {}};
 }
 
-constexpr std::string_view image_bytes =
-    "\x7f"
-    "ELF: a device image";
+constexpr std::string_view image_bytes = "\177ELF: a device image";
 
 inline wire::ResolveReply resolve_reply() {
   wire::ResolveReply reply;

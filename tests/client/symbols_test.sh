@@ -1,6 +1,6 @@
 #!/bin/bash
-# The library exports what lyk.map lists, lyk.h declares and docs/abi.md explains, no more and no less,
-# and needs libc and the loader alone.
+# The library exports what lyk.map lists, lyk.h declares and docs/abi.md explains, no more and no
+# less, and needs libc and the loader alone.
 #
 #   symbols_test.sh LIBRARY SOURCE_DIR
 set -euo pipefail
@@ -8,8 +8,10 @@ library=$1 source=$2
 failed=0
 
 mapped=$(grep -o 'lyk_[a-z0-9_]*' "$source/client/lyk.map" | sort)
-exported=$(nm -D --defined-only "$library" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort)
-declared=$(grep -A1 -o '^LYK_API.*' "$source/client/lyk.h" | grep -o 'lyk_[a-z0-9_]*(' | tr -d '(' | sort)
+exported=$(nm -D --defined-only "$library" |
+  awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort)
+declared=$(grep -o '^LYK_API.*' "$source/client/lyk.h" |
+  grep -o 'lyk_[a-z0-9_]*(' | tr -d '(' | sort)
 explained=$(grep -o '^### `lyk_[a-z0-9_]*`' "$source/docs/abi.md" | grep -o 'lyk_[a-z0-9_]*' | sort)
 
 same() {
