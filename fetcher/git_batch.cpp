@@ -235,16 +235,18 @@ Result<void> GitBatch::fetch(const GitId& commit) {
   };
   const auto tip = std::find_if(state.remote_refs.begin(), state.remote_refs.end(),
                                 [&](const RemoteRef& ref) { return ref.commit == commit; });
+  const bool is_tip = tip != state.remote_refs.end() && tip->name != "HEAD";
   std::vector<std::vector<std::string>> rounds;
-  if (tip != state.remote_refs.end() && tip->name != "HEAD")
+  if (is_tip)
     rounds.push_back({tip->name});
   else if (can("allow-reachable-sha1-in-want") || can("allow-any-sha1-in-want"))
     rounds.push_back({id});
+  const std::size_t exact_rounds = rounds.size();
   rounds.push_back({"refs/heads/*:refs/remotes/all/*", "refs/tags/*:refs/tags/*"});
   rounds.push_back({"refs/pr/*:refs/remotes/pr/*"});
   std::string refusal;
-  for (const std::vector<std::string>& refspecs : rounds) {
-    auto downloaded = state.download(refspecs);
+  for (std::size_t i = 0; i < rounds.size(); ++i) {
+    auto downloaded = state.download(rounds[i]);
     // not_found: "not our ref", an answer to asking for an id that only the refs can overrule.
     if (!downloaded && downloaded.error().code != Code::not_found)
       return std::move(downloaded).error();
@@ -252,6 +254,10 @@ Result<void> GitBatch::fetch(const GitId& commit) {
       refusal = str("; ", downloaded.error().message);
     else if (state.holds(commit))
       return {};
+    else if (i < exact_rounds)
+      return Error{Code::digest_mismatch,
+                   str(state.wire.repo.redacted(), ": the server's pack does not hold commit ", id,
+                       ", which it was asked for")};
   }
   return Error{Code::not_found,
                str("commit ", id, " is not reachable from any branch, tag or pull request of ",

@@ -248,8 +248,10 @@ Result<Answer> HttpClient::send(const Exchange& exchange) {
     ++attempts;
     if (result && is_success(result->head.status)) {
       Result<void> whole = exchange.finish ? exchange.finish() : Result<void>{};
-      if (whole)
+      if (whole) {
+        last_failure_ = {};
         return result;
+      }
       result = annotate(std::move(whole).error(),
                         str(name(request.method), " ", result->url.redacted()));
     }

@@ -69,7 +69,7 @@ public:
   // The first answer to a request, redirects not followed and nothing tried again.
   Result<Head> peek(const Request& request);
 
-  // Why the last `send` that failed did so.
+  // Why the last `send` failed; status 0 if it did not.
   const Failure& last_failure() const { return last_failure_; }
   void forget_failure() { last_failure_ = {}; }
 

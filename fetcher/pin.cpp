@@ -44,7 +44,7 @@ Result<std::vector<RepoType>> parse_types(const TomlTable& table) {
     types.push_back(type);
   }
   if (types.empty())
-    return table.error_at("repo_types", "it is empty; leave it out for [\"kernel\", \"model\"]");
+    return table.error_at("repo_types", R"(it is empty; leave it out for ["kernel", "model"])");
   return types;
 }
 

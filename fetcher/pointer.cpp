@@ -49,19 +49,22 @@ Result<Pointer> parse_pointer(std::string_view content) {
   if (content.size() > limits::pointer_bytes_max)
     return refuse(str("longer than ", limits::pointer_bytes_max, " bytes"));
   if (!content.starts_with(version_line))
-    return refuse("its first line is not the version line of the specification");
+    return refuse(str("its first line is ", quoted(content.substr(0, content.find('\n'))),
+                      ", not the version line of the specification"));
   std::string_view rest = content.substr(version_line.size());
   if (rest.starts_with("ext-"))
     return refuse("it has an extension line: what is stored is not the file itself");
   const std::string_view oid = take_line(rest);
   if (!oid.starts_with(oid_key))
-    return refuse("its second line is not 'oid sha256:...'");
+    return refuse(str("its second line is ", quoted(oid), ", not 'oid sha256:...'"));
   const auto sha256 = Digest::parse(oid.substr(oid_key.size()));
   if (!sha256)
     return refuse(str("oid ", quoted(oid.substr(oid_key.size())), " is not a sha256"));
+  if (rest.find('\n') == std::string_view::npos)
+    return refuse("its last line has no end");
   const std::string_view size = take_line(rest);
   if (!size.starts_with(size_key))
-    return refuse("its third line is not 'size ...'");
+    return refuse(str("its third line is ", quoted(size), ", not 'size ...'"));
   LYK_TRY_ASSIGN(const std::uint64_t bytes, parse_size(size.substr(size_key.size())));
   if (!rest.empty())
     return refuse("it has more than three lines");

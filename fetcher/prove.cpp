@@ -96,12 +96,6 @@ bool is_absent(const Lack& lack) {
   return lack.error.code == Code::not_found || lack.status == 401 || lack.status == 403;
 }
 
-// Whether the endpoint itself is in trouble: asking it for the other type would only take longer.
-bool is_endpoint_failure(const Lack& lack) {
-  return lack.error.code == Code::network || lack.error.code == Code::timeout ||
-         is_transient(lack.status);
-}
-
 // One error for all types. Its code is that of the most telling one: a refusal of what came, then a
 // plain "is not there", then a status.
 Error combined(const Pin& pin, const std::vector<Lack>& lacks) {
@@ -166,8 +160,8 @@ Result<Proven> prove(cache::Store& store,
     if (code == Code::cancelled || code == Code::offline || code == Code::io)
       return annotate(lacks.back().error,
                       str(pin.repo.text(), " at ", pin.revision.hex().substr(0, 12)));
-    if (is_endpoint_failure(lacks.back()))
-      break;
+    if (!is_absent(lacks.back()))
+      break;  // the same commit, or an endpoint in trouble, is no better for another type
   }
   return combined(pin, lacks);
 }

@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 // The progress of a transfer over the last minute: a peer that sends a byte now and then is a stall
 // too, though curl's own limit never sees it.
 constexpr std::chrono::seconds slow_window{60};
-constexpr curl_off_t slow_window_bytes = 60 * 1024;
+constexpr curl_off_t slow_window_bytes = 61'440;
 
 std::string lower(std::string_view text) {
   std::string out{text};
@@ -247,10 +247,11 @@ Error timeout_error(CURL* curl, const Settings& settings, const Exchange& exchan
   if (connected_us == 0 && sent_us == 0)
     return Error{Code::timeout,
                  str("no connection within ", settings.connect_timeout.count(), " s")};
-  return Error{Code::timeout, str("no byte came for ", settings.stall_timeout.count(), " s",
-                                  exchange.head_complete ? str(" after the first ",
-                                                               exchange.body_bytes, " of the body")
-                                                         : std::string{" of the answer"})};
+  const auto seconds = settings.stall_timeout.count();
+  return Error{Code::timeout,
+               exchange.head_complete
+                   ? str("no byte came for ", seconds, " s after the first ", exchange.body_bytes)
+                   : str("no answer came for ", seconds, " s")};
 }
 
 // The one place that turns curl's errors into ours; `text` is its error buffer.
