@@ -93,10 +93,7 @@ inline Buffer build_elf(const ElfSpec& spec) {
   add({.name = ".shstrtab", .type = 3, .link = 0, .bytes = {}});
   pad(body, 8);
 
-  Buffer out =
-      bytes_of({"\x7f"
-                "ELF\x02\x01\x01",
-                7});
+  Buffer out = bytes_of({"\177ELF\x02\x01\x01", 7});
   put(out, spec.os_abi);
   put(out, spec.abi_version);
   out.resize(16);

@@ -15,7 +15,6 @@
 
 namespace {
 
-using lyk::image::Contents;
 using lyk::image::Image;
 
 std::vector<char> read_file(const std::filesystem::path& path) {
@@ -50,6 +49,7 @@ int fail(const lyk::Error& error) {
 
 }  // namespace
 
+// NOLINTNEXTLINE(bugprone-exception-escape): a tool of the tests; an exception may end it
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments{argv + 1, argv + argc};
   if (arguments.empty() || arguments.size() > 2) {

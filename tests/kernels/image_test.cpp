@@ -157,10 +157,7 @@ TEST(Image, ALibraryWithoutDeviceCodeHasNoImages) {
 }
 
 TEST(Image, RefusesWhatIsNoneOfTheFourKinds) {
-  for (const std::string_view text : {"", "#!/bin/sh\n", "{\"a\": 1}",
-                                      "\x7f"
-                                      "ELF",
-                                      "PK\x03\x04"}) {
+  for (const std::string_view text : {"", "#!/bin/sh\n", "{\"a\": 1}", "\177ELF", "PK\x03\x04"}) {
     const auto contents = read_contents(bytes_of(text));
     ASSERT_FALSE(contents);
     EXPECT_EQ(contents.error().code, Code::no_image);
