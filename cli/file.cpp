@@ -1,12 +1,12 @@
 #include "cli/file.hpp"
 
 #include <fcntl.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
+#include <cstdlib>
 
 #include "proto/names.hpp"
 #include "proto/text.hpp"

@@ -1,9 +1,9 @@
 #include "cli/process.hpp"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <string_view>
 
 namespace lyk::cli {

@@ -154,10 +154,11 @@ class World:
         until(lambda: not any(is_mine(process) for process in Path("/proc").glob("[0-9]*")))
 
     def normalised(self, text: str) -> str:
-        """Without what changes from run to run: ports, folders, the Hub's request ids."""
+        """Without what changes from run to run: ports, folders, the Hub's request ids, lengths of packs."""
         text = text.replace(str(self.folder), "DIR")
         text = re.sub(r"(127\.0\.0\.1|localhost):\d+", r"\1:PORT", text)
         text = re.sub(r"Root=1-[0-9a-f]{8}-[0-9a-f]{24}", "ID", text)
+        text = re.sub(r"(git-upload-pack: .*?)\b\d+ (bytes remaining|of the body)", r"\1N \2", text)
         return text.replace(self.programs.daemon, "DAEMON")
 
 
