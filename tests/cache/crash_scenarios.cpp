@@ -1,5 +1,7 @@
 #include "tests/cache/crash_scenarios.hpp"
 
+#include <memory>
+
 #include "tests/cache/fixture.hpp"
 
 namespace lyk::cache::test {
@@ -46,6 +48,13 @@ void prepare_orphans(const fs::path& root) {
 
 Result<void> act_open(const fs::path& root) {
   LYK_TRY(open(root));
+  return {};
+}
+
+// Ends without closing: SQLite's files stay beside the index.
+Result<void> act_leave_open(const fs::path& root) {
+  LYK_TRY_ASSIGN(Store store, open(root));
+  (void)std::make_unique<Store>(std::move(store)).release();
   return {};
 }
 
@@ -157,6 +166,7 @@ const std::map<std::string, Scenario>& scenarios() {
       {"commit_plain", {prepare_store, act_commit_plain}},
       {"commit_again", {prepare_store, act_commit_again}},
       {"commit_with_eviction", {prepare_full, act_commit_with_eviction}},
+      {"leave_open", {prepare_store, act_leave_open}},
       {"link", {prepare_orphans, act_link}},
       {"network", {prepare_nothing, act_network}},
       {"remove", {prepare_full, act_remove}},
