@@ -56,6 +56,11 @@ std::string percent(const ProgressState& state) {
   return std::string(4 - text.size(), ' ') + text;
 }
 
+// Rounded up, so that nothing is "0:00 left" before it is done.
+std::uint64_t seconds_for(std::uint64_t bytes, std::uint64_t bytes_per_second) {
+  return bytes / bytes_per_second + (bytes % bytes_per_second != 0 ? 1 : 0);
+}
+
 // The parts after the name, most important first.
 std::vector<std::string> parts_of(const ProgressState& state, std::size_t columns) {
   std::vector<std::string> parts;
@@ -71,7 +76,8 @@ std::vector<std::string> parts_of(const ProgressState& state, std::size_t column
     parts.push_back(str(human_bytes(*state.bytes_per_second), "/s"));
     if (state.bytes_total > state.bytes_done)
       parts.push_back(str(
-          clock_time((state.bytes_total - state.bytes_done) / *state.bytes_per_second), " left"));
+          clock_time(seconds_for(state.bytes_total - state.bytes_done, *state.bytes_per_second)),
+          " left"));
   }
   if (state.files_total > 1)
     parts.push_back(

@@ -32,6 +32,8 @@ TEST(Progress, LinesSayWhatIsKnownAndWhatFits) {
   stalled.bytes_per_second = 0;
   ProgressState done = one_file;
   done.bytes_done = done.bytes_total;
+  ProgressState nearly_done = one_file;
+  nearly_done.bytes_done = nearly_done.bytes_total - 1;
   ProgressState beyond = no_rate;
   beyond.bytes_done = 90 * mib;
   ProgressState nothing_known = no_rate;
@@ -64,6 +66,7 @@ TEST(Progress, LinesSayWhatIsKnownAndWhatFits) {
       {no_rate, 60, "nms  [=>    ]   25%  20.0 MiB of 80.0 MiB"},
       {stalled, 60, "nms  [=>    ]   25%  20.0 MiB of 80.0 MiB"},
       {done, 70, "nms  [======]  100%  80.0 MiB of 80.0 MiB  10.0 MiB/s"},
+      {nearly_done, 70, "nms  [=====>]   99%  80.0 MiB of 80.0 MiB  10.0 MiB/s  0:01 left"},
       {beyond, 60, "nms  [======]  100%  90.0 MiB of 80.0 MiB"},
       {nothing_known, 80, "nms  downloading"},
       {total_unknown, 80, "nms  downloading  3.0 MiB"},

@@ -4,7 +4,9 @@ import argparse
 import fcntl
 import json
 import os
+import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
@@ -273,6 +275,23 @@ class Together(EndToEnd):
         contents = [path for path in self.hub.counters()["paths"] if "/resolve/" in path]
         self.assertEqual(len(contents), 3)
         self.assertEqual(tree_of(self.world.store / "tmp"), {})
+
+
+    def test_control_c_ends_the_private_service_and_its_download(self):
+        self.pinned()
+        self.hub.control("POST", "options", {"file_duration_s": 60})
+        self.addCleanup(self.hub.control, "POST", "options", {"file_duration_s": 0})
+        # A terminal sends the signal to all processes of the command.
+        command = subprocess.Popen([PROGRAMS.cli, "fetch", SLOT], env=self.world.environment(), text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        until(lambda: self.hub.counters()["kinds"].get("resolve", 0) > 0)
+        os.killpg(command.pid, signal.SIGINT)
+        out, err = command.communicate(timeout=30)
+        self.assertEqual((command.returncode, out), (130, ""), err)
+        self.assertTrue(err.endswith("\nlibreyolo-kernels: interrupted\n"), err)
+        self.world.settle()
+        self.assertEqual(tree_of(self.world.store / "tmp"), {})
+        self.assertEqual(self.done(self.world.run("list", "--json")).json()["revisions"], [])
 
 
 class Offline(EndToEnd):
