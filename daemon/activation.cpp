@@ -57,6 +57,14 @@ Result<UniqueFd> stream_socket() {
   return fd;
 }
 
+// One daemon at a time looks whether somebody answers, and takes the place if not.
+Result<UniqueFd> lock_folder(const std::filesystem::path& socket) {
+  UniqueFd folder{::open(socket.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (!folder || ::flock(folder.get(), LOCK_EX) != 0)
+    return os_error(errno, str("lock the folder of ", quoted(socket.string())));
+  return folder;
+}
+
 // The socket file of a daemon that died stays behind; nobody answers there.
 Result<void> clear_the_way(const std::string& path, const ::sockaddr_un& address) {
   struct ::stat found {};
@@ -114,22 +122,14 @@ Result<std::optional<Activation>> take_activation(const fetcher::Environment& en
   return std::optional<Activation>{std::move(activation)};
 }
 
-SocketFile::SocketFile(std::filesystem::path path) : path_(std::move(path)) {
-  struct ::stat made {};
-  if (::lstat(path_.c_str(), &made) == 0) {
-    device_ = made.st_dev;
-    inode_ = made.st_ino;
-  }
-}
-
-SocketFile::SocketFile(SocketFile&& other) noexcept
-    : path_(std::exchange(other.path_, {})), device_(other.device_), inode_(other.inode_) {}
-
 SocketFile::~SocketFile() {
-  struct ::stat found {};
-  if (!path_.empty() && ::lstat(path_.c_str(), &found) == 0 && found.st_dev == device_ &&
-      found.st_ino == inode_)
-    (void)::unlink(path_.c_str());  // one that stays is stale, and the next daemon knows that
+  if (path_.empty())
+    return;
+  const auto folder = lock_folder(path_);
+  const auto address = address_of(path_.string());
+  if (folder && address)
+    (void)clear_the_way(path_.string(),
+                        *address);  // one that stays is stale, and the next one knows
 }
 
 Result<Listener> listen_at(const std::filesystem::path& path, Admission admission) {
@@ -140,10 +140,7 @@ Result<Listener> listen_at(const std::filesystem::path& path, Admission admissio
   std::filesystem::create_directories(absolute.parent_path(), failure);
   if (failure)
     return os_error(failure.value(), str("create ", quoted(absolute.parent_path().string())));
-  // One daemon at a time looks whether somebody answers, and takes the place if not.
-  const UniqueFd folder{::open(absolute.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  if (!folder || ::flock(folder.get(), LOCK_EX) != 0)
-    return os_error(errno, str("lock the folder of ", quoted(text)));
+  LYK_TRY_ASSIGN(const UniqueFd folder, lock_folder(absolute));
   LYK_TRY(clear_the_way(text, address));
   LYK_TRY_ASSIGN(UniqueFd fd, stream_socket());
   if (::bind(fd.get(), generic(address), sizeof address) != 0)

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "fetcher/settings.hpp"
 #include "proto/result.hpp"
@@ -36,12 +37,12 @@ Result<std::optional<Activation>> take_activation(const fetcher::Environment& en
 // Which processes may connect at all.
 enum class Admission { own_user, everyone };
 
-// The file of a socket that we made. Removed at the end, if it is still ours: a later daemon may
-// have put its own in its place.
+// The file of a socket that we made. Removed at the end if nobody answers there: a later daemon may
+// have taken its place. (Device and inode would not tell: numbers are used again at once.)
 class SocketFile {
 public:
-  explicit SocketFile(std::filesystem::path path);
-  SocketFile(SocketFile&& other) noexcept;
+  explicit SocketFile(std::filesystem::path path) : path_(std::move(path)) {}
+  SocketFile(SocketFile&& other) noexcept : path_(std::exchange(other.path_, {})) {}
   SocketFile& operator=(SocketFile&&) = delete;
   SocketFile(const SocketFile&) = delete;
   SocketFile& operator=(const SocketFile&) = delete;
@@ -49,8 +50,6 @@ public:
 
 private:
   std::filesystem::path path_;  // empty: moved from
-  dev_t device_ = 0;
-  ino_t inode_ = 0;
 };
 
 struct Listener {

@@ -24,7 +24,7 @@ struct Connection {
   // A reply could not be delivered: nothing more is sent.
   bool is_broken = false;
   // Slots whose images this process has got: each is logged once.
-  std::set<std::string, std::less<>> handed_out;
+  std::set<std::string, std::less<>> handed_out = {};
 };
 
 // Serves until the connection ends. Logs why, if it did not simply close.

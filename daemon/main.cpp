@@ -136,12 +136,12 @@ Result<void> serve(const Options& options) {
   // And the way out: running requests first, then whatever holds them up.
   notifier.stopping();
   log.info(event::stopping, {});
-  socket_file.reset();
   if (!server.stop()) {
     log.warning(event::stop,
                 {{"then", "a request does not end; the store survives being left like this"}});
     ::_exit(0);
   }
+  socket_file.reset();  // the listener is closed by now
   log.info(event::stop, {{"uptime_s", service->uptime_s()}});
   return {};
 }

@@ -1,0 +1,82 @@
+#include "daemon/process.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <utility>
+#include <vector>
+
+namespace lyk::daemon {
+namespace {
+
+// Signals and limits belong to a process, so each test looks at them in a child.
+template <typename Body>
+void in_a_child(Body body) {
+  EXPECT_EXIT(
+      {
+        body();
+        ::_exit(::testing::Test::HasFailure() ? 1 : 0);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
+TEST(Process, SignalsComeAsWishes) {
+  in_a_child([] {
+    const auto signals = take_signals();
+    ASSERT_TRUE(signals);
+    EXPECT_EQ(read_wish(signals->get(), Keyboard::stops_us), Wish::none);
+    const std::vector<std::pair<int, Wish>> rows{
+        {SIGTERM, Wish::stop}, {SIGINT, Wish::stop}, {SIGHUP, Wish::reload}};
+    for (const auto& [number, wish] : rows) {
+      ASSERT_EQ(::raise(number), 0);
+      EXPECT_EQ(read_wish(signals->get(), Keyboard::stops_us), wish) << number;
+    }
+  });
+}
+
+TEST(Process, WhatIsTypedIsForTheCallerOfAPrivateInstance) {
+  in_a_child([] {
+    const auto signals = take_signals();
+    ASSERT_TRUE(signals);
+    const std::vector<std::pair<int, Wish>> rows{
+        {SIGTERM, Wish::stop}, {SIGINT, Wish::none}, {SIGHUP, Wish::none}};
+    for (const auto& [number, wish] : rows) {
+      ASSERT_EQ(::raise(number), 0);
+      EXPECT_EQ(read_wish(signals->get(), Keyboard::is_our_callers), wish) << number;
+    }
+  });
+}
+
+TEST(Process, ABrokenPipeIsNoReasonToDie) {
+  in_a_child([] {
+    ASSERT_TRUE(take_signals());
+    EXPECT_EQ(::raise(SIGPIPE), 0);
+  });
+}
+
+TEST(Process, DescriptorsAreRaisedToFit) {
+  in_a_child([] {
+    ::rlimit limit{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = 64;
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+    EXPECT_EQ(make_room_for_connections(100), 100U);
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+    EXPECT_GE(limit.rlim_cur, 100U);
+  });
+}
+
+TEST(Process, FewerConnectionsFitUnderAHardLimit) {
+  if (::geteuid() == 0)
+    GTEST_SKIP() << "root may raise a hard limit";
+  in_a_child([] {
+    ::rlimit limit{.rlim_cur = 64, .rlim_max = 64};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+    EXPECT_EQ(make_room_for_connections(4096), 32U);
+  });
+}
+
+}  // namespace
+}  // namespace lyk::daemon
