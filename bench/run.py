@@ -3,7 +3,7 @@
 
     bench/run.py [--only NAME ...] [--idle-seconds 60] [--json]
 
-Needs build/release built with the preset `bench` and the packages of packaging/python-requirements.txt;
+Needs the preset `release` built with the target `benchmarks`, and the packages of packaging/python-requirements.txt;
 script/bench sees to both. Every comparison alternates between its two sides; min, median and max are printed.
 """
 
