@@ -2,7 +2,6 @@
 #include "daemon/server.hpp"
 
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include "daemon/activation.hpp"
 #include "proto/text.hpp"
 #include "tests/daemon/house.hpp"
+#include "tests/daemon/silent_hub.hpp"
 #include "tests/daemon/wire_peer.hpp"
 
 namespace lyk::daemon {
@@ -19,6 +19,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using test::House;
+using test::SilentHub;
 using test::WirePeer;
 
 constexpr milliseconds ages{60'000};
@@ -168,31 +169,6 @@ TEST_F(ServerWithPeers, APeerThatDoesNotReadItsRepliesIsCutOff) {
   EXPECT_TRUE(caller.is_closed());
   EXPECT_TRUE(is_status(peer().ask("Status")));
 }
-
-// A Hub that takes connections and never says a word.
-class SilentHub {
-public:
-  SilentHub() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    ::sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    auto* name = reinterpret_cast<::sockaddr*>(&address);
-    EXPECT_EQ(::bind(fd_.get(), name, size), 0);
-    EXPECT_EQ(::listen(fd_.get(), 16), 0);
-    EXPECT_EQ(::getsockname(fd_.get(), name, &size), 0);
-    port_ = ntohs(address.sin_port);
-  }
-  std::string config() const { return str("endpoint = \"http://127.0.0.1:", port_, "\"\n"); }
-  void wait_for_a_request() const {
-    ::pollfd poll{fd_.get(), POLLIN, 0};
-    EXPECT_EQ(::poll(&poll, 1, static_cast<int>(ages.count())), 1);
-  }
-
-private:
-  UniqueFd fd_;
-  std::uint16_t port_ = 0;
-};
 
 constexpr const char* waiting_parameters =
     R"({"slot":"ms_deform_attn","device":{"arch":"8.0"},"wait_ms":600000})";
