@@ -158,7 +158,7 @@ class World:
         text = text.replace(str(self.folder), "DIR")
         text = re.sub(r"(127\.0\.0\.1|localhost):\d+", r"\1:PORT", text)
         text = re.sub(r"Root=1-[0-9a-f]{8}-[0-9a-f]{24}", "ID", text)
-        text = re.sub(r"(git-upload-pack: .*?)\b\d+ (bytes remaining|of the body)", r"\1N \2", text)
+        text = re.sub(r"(git-upload-pack: .*?)\b\d+( bytes remaining| \([0-9]+ attempts)", r"\1N\2", text)
         return text.replace(self.programs.daemon, "DAEMON")
 
 
