@@ -44,15 +44,15 @@ std::vector<Read> parse_reads(std::span<const std::uint8_t> input) {
 // would be closed, so that fuzzing makes no system calls.
 class Descriptors {
 public:
-  UniqueFd next() { return UniqueFd{first_ + static_cast<int>(given_++)}; }
-  void take_back(UniqueFd fd) {
+  UniqueFd next() { return UniqueFd{first + static_cast<int>(given_++)}; }
+  void take_back(UniqueFd fd) const {
     const int number = fd.release();
-    LYK_CHECK(number >= first_ && number < first_ + static_cast<int>(given_));
+    LYK_CHECK(number >= first && number < first + static_cast<int>(given_));
   }
 
 private:
-  static constexpr int first_ =
-      1 << 20;  // above RLIMIT_NOFILE: closing one that is left does nothing
+  // Above RLIMIT_NOFILE: closing one that is left does nothing.
+  static constexpr int first = 1 << 20;
   std::size_t given_ = 0;
 };
 

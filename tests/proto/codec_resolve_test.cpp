@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "tests/proto/wire_samples.hpp"
 
 namespace lyk::wire::test {
@@ -59,10 +61,11 @@ TEST(CodecResolve, TegraIsToldFromTheArchitectureWhereItIsAbsent) {
 }
 
 TEST(CodecResolve, RefusalsNameTheParameter) {
-  const struct {
+  struct Row {
     const char* parameters;
     const char* message;
-  } rows[] = {
+  };
+  const std::vector<Row> rows{
       {R"({})", "parameter 'slot': it is missing"},
       {R"({"slot":null})", "parameter 'slot': it is missing"},
       {R"({"slot":7})", "parameter 'slot': it must be a string"},
@@ -98,11 +101,12 @@ TEST(CodecResolve, RefusalsNameTheParameter) {
 }
 
 TEST(CodecResolve, AMalformedReplyIsAProtocolErrorThatNamesTheField) {
-  const struct {
+  struct Row {
     const char* from;
     const char* to;
     const char* message;
-  } rows[] = {
+  };
+  const std::vector<Row> rows{
       {R"("kind":"cubin")", R"("kind":"spirv")",
        "reply of the service: parameter 'image.kind': it must be one of 'cubin', 'ptx'"},
       {R"("bytes":81920)", R"("bytes":-1)",

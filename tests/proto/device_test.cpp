@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace lyk {
 namespace {
 
@@ -10,10 +12,11 @@ constexpr auto specific = ArchVariant::specific;
 constexpr auto family = ArchVariant::family;
 
 TEST(Arch, IsReadInEveryFormThatToolsUse) {
-  const struct {
+  struct Row {
     const char* text;
     Arch arch;
-  } rows[] = {
+  };
+  const std::vector<Row> rows{
       {"9.0", {9, 0, none}},        {"12.1", {12, 1, none}},
       {"sm_90", {9, 0, none}},      {"sm_90a", {9, 0, specific}},
       {"90", {9, 0, none}},         {"90a", {9, 0, specific}},

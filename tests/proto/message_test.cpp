@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "proto/limits.hpp"
 #include "proto/text.hpp"
@@ -18,16 +19,17 @@ std::string nested(int depth) {
 }
 
 TEST(ParseCall, RefusesWhatIsNoCall) {
-  const struct {
+  struct Row {
     std::string text;
     std::string message;
-  } rows[] = {
+  };
+  const std::vector<Row> rows{
       {"", "message: not JSON"},
       {"{", "message: not JSON"},
       {"{} trailing", "message: not JSON"},
       {"{\"method\":\"a.b\xff\"}", "message: not JSON"},
-      {"{\"method\":\"a.B\",\"parameters\":{\"n\":1e999}}", "message: not JSON"},
-      {"{\"method\":\"a.B\",\"parameters\":{\"n\":NaN}}", "message: not JSON"},
+      {R"({"method":"a.B","parameters":{"n":1e999}})", "message: not JSON"},
+      {R"({"method":"a.B","parameters":{"n":NaN}})", "message: not JSON"},
       {"[]", "message: not a JSON object"},
       {"7", "message: not a JSON object"},
       {"{}", "message: a call without 'method'"},
@@ -113,11 +115,12 @@ TEST(EncodeError, FieldsAreOnlyWhereTheInterfaceHasThem) {
 }
 
 TEST(ParseReply, TurnsForeignErrorsIntoOurs) {
-  const struct {
+  struct Row {
     const char* text;
     Code code;
     const char* message;
-  } rows[] = {
+  };
+  const std::vector<Row> rows{
       {R"({"error":"com.libreyolo.Kernels.Tired","parameters":{"message":"of it all"}})",
        Code::protocol, "the service answers 'Tired': of it all"},
       {R"({"error":"com.libreyolo.Kernels.Busy"})", Code::busy, "the service gives no reason"},

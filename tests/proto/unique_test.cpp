@@ -53,7 +53,7 @@ TEST(UniqueFd, IsEmptyAfterReset) {
 }
 
 int freed = 0;
-void free_number(int* number) {
+void free_number(const int* number) {
   freed += *number;
   delete number;
 }

@@ -33,7 +33,8 @@ inline std::string read_golden(std::string_view name) {
 
 // `name` is below tests/data: "wire/resolve_call.json".
 inline void expect_golden(std::string_view name, std::string_view text) {
-  if (const char* update = std::getenv("LYK_UPDATE_GOLDEN"); update && *update == '1') {
+  const char* update = std::getenv("LYK_UPDATE_GOLDEN");
+  if (update != nullptr && *update == '1') {
     std::filesystem::create_directories(data_path(name).parent_path());
     std::ofstream{data_path(name), std::ios::binary} << text << '\n';
     return;
