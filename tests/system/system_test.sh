@@ -37,9 +37,9 @@ hub_pid=''
 trap '[ -z "$hub_pid" ] || kill "$hub_pid"; rm -rf "$work"' EXIT
 
 echo "== install"
-cmake --preset release >/dev/null
+cmake --preset release -DCMAKE_INSTALL_PREFIX=/usr >/dev/null
 cmake --build --preset release -- --quiet
-cmake --install build/release --prefix /usr >/dev/null
+cmake --install build/release >/dev/null
 ldconfig
 systemd-sysusers
 systemd-tmpfiles --create
