@@ -1,6 +1,8 @@
-"""The manual page renders without a warning and speaks of every command, option and exit code of the program."""
+"""The manual page renders without a warning and speaks of every command, option and exit code of the program; the page
+for scripts, docs/cli.md, names every command, key of a JSON document and metric."""
 
 import argparse
+import json
 import re
 import shutil
 import subprocess
@@ -12,7 +14,6 @@ OPTIONS = argparse.ArgumentParser()
 OPTIONS.add_argument("--program", required=True)
 OPTIONS.add_argument("--source", required=True, type=Path)
 SETTINGS = OPTIONS.parse_args()
-SKIPPED = 77  # ctest's SKIP_RETURN_CODE
 
 
 def render(page: Path) -> subprocess.CompletedProcess:
@@ -24,6 +25,7 @@ def help_of(*words: str) -> str:
     return subprocess.run([SETTINGS.program, *words, "--help"], capture_output=True, check=True, text=True).stdout
 
 
+@unittest.skipUnless(shutil.which("man"), "man is not installed")
 class ManualPage(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -55,8 +57,40 @@ class ManualPage(unittest.TestCase):
             self.assertRegex(section, rf"(?m)^ {{7}}(\d+, )?{code}\b")
 
 
+def keys_of(value) -> set:
+    """Every key of a JSON value, at any depth."""
+    if isinstance(value, dict):
+        return set(value) | set().union(*map(keys_of, value.values()))
+    return set().union(*map(keys_of, value)) if isinstance(value, list) else set()
+
+
+class PageForScripts(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.text = (SETTINGS.source / "docs/cli.md").read_text()
+        cls.goldens = SETTINGS.source / "tests/data/cli"
+
+    def test_names_every_command_in_the_order_of_the_help(self):
+        named = re.findall(r"^\| `([a-z-]+)[^`]*` \|", self.text.split("## Rules")[0], re.MULTILINE)
+        helped = re.findall(r"^  ([a-z-]+)  ", help_of().split("commands:")[1].split("options:")[0], re.MULTILINE)
+        self.assertEqual(sorted(named), sorted(helped))
+
+    def test_names_every_key_of_every_document(self):
+        documents = sorted(self.goldens.glob("*.json"))
+        self.assertGreater(len(documents), 10)
+        for document in documents:
+            content = json.loads(document.read_text())
+            content.pop("counters", None)  # named as a whole: they are those of the varlink file
+            for key in keys_of(content):
+                self.assertIn(f'"{key}"', self.text, document.name)
+
+    def test_names_every_metric_and_label(self):
+        metrics = (self.goldens / "status.prom").read_text()
+        for name in set(re.findall(r"^libreyolo_kernels_([a-z_]+)", metrics, re.MULTILINE)):
+            self.assertIn(f"`{name}`", self.text)
+        for label in set(re.findall(r"[{,]([a-z_]+)=", metrics)):
+            self.assertIn(f"`{label}`", self.text)
+
+
 if __name__ == "__main__":
-    if shutil.which("man") is None:
-        print("skipped: man is not installed")
-        sys.exit(SKIPPED)
     unittest.main(argv=[sys.argv[0]])
