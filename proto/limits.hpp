@@ -167,8 +167,8 @@ inline constexpr std::uint64_t demangle_letters_max = 16 * mib;
 inline constexpr std::uint64_t demangle_letters_per_image_max = 2 * gib;
 // And what is kept is at most this many times the symbol: real names grow 2 to 5 times.
 inline constexpr std::size_t demangle_growth_max = 16;
-// Symbols, names and parameters of all images of a file, in memory. libtorch_cuda, which no repo holds, has
-// about 100 MiB of them; a crafted file of some MiB could unpack to gigabytes.
+// Symbols, names and parameters of all images of a file, in memory. libtorch_cuda, which no repo
+// holds, has about 100 MiB of them; a crafted file of some MiB could unpack to gigabytes.
 inline constexpr std::size_t kernel_list_bytes_max = 256 * mib;
 
 }  // namespace lyk::limits

@@ -1,5 +1,5 @@
-// Pin files. Whatever the bytes are: an Error of one line that begins with the file's name, or a pin
-// whose formatted text is an equal pin.
+// Pin files. Whatever the bytes are: an Error of one line that begins with the file's name, or a
+// pin whose formatted text is an equal pin.
 #include <cstddef>
 #include <cstdint>
 #include <string>

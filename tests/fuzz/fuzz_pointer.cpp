@@ -1,6 +1,6 @@
-// The formats at the edge of the chain of proof: LFS pointers, git trees and commits, packs, the lines
-// around them, and what the Hub says in JSON. The first byte chooses the parser. What a pointer parser
-// accepts is the one valid encoding of its values.
+// The formats at the edge of the chain of proof: LFS pointers, git trees and commits, packs, the
+// lines around them, and what the Hub says in JSON. The first byte chooses the parser. What a
+// pointer parser accepts is the one valid encoding of its values.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -46,7 +46,8 @@ void check_pack(std::string_view text) {
     PackGuard guard{bounds};
     Result<void> result;
     for (std::size_t i = 0; i < text.size() && result; i += step)
-      result = guard.feed(std::as_bytes(std::span{text}.subspan(i, std::min(step, text.size() - i))));
+      result =
+          guard.feed(std::as_bytes(std::span{text}.subspan(i, std::min(step, text.size() - i))));
     return result && guard.finish();
   };
   LYK_CHECK(feed(text.size() + 1) == feed(7));

@@ -1,5 +1,5 @@
-// Kernels whose parameters have every kind of layout: the image reader's answers to them are stated in
-// tests/kernels/nvcc_test.cpp.
+// Kernels whose parameters have every kind of layout: the image reader's answers to them are stated
+// in tests/kernels/nvcc_test.cpp.
 #include <cstdint>
 
 struct Mixed {
@@ -18,7 +18,9 @@ extern "C" __global__ void scale(float* x, int n, float factor) {
 
 extern "C" __global__ void nothing() {}
 
-extern "C" __global__ void huge(int index, Huge values, int* out) { *out = values.bytes[index]; }
+extern "C" __global__ void huge(int index, Huge values, int* out) {
+  *out = values.bytes[index];
+}
 
 template <typename T>
 __global__ void add(T* x, char index, Mixed mixed, const T* y, std::int16_t s) {
@@ -34,4 +36,6 @@ __global__ void hidden(const float3 a, bool b, float4* out) {
 }
 }  // namespace
 
-void launch_hidden(float4* out) { hidden<<<1, 1>>>(float3{}, true, out); }
+void launch_hidden(float4* out) {
+  hidden<<<1, 1>>>(float3{}, true, out);
+}
