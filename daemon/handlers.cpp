@@ -49,13 +49,18 @@ Result<Answer> describe_interface(const Call& call) {
   return Answer{wire::encode_interface_not_found(wanted)};
 }
 
+// Carries the full name, as varlink clients expect it: "com.libreyolo.Kernels.Fly".
+Answer method_not_found(const Call& call) {
+  return {wire::encode_method_not_found(str(call.message.interface, '.', call.message.method))};
+}
+
 // org.varlink.service: what every varlink service answers, to everybody.
 Result<Answer> answer_service(const Call& call) {
   if (call.message.method == "GetInfo")
     return describe_service();
   if (call.message.method == "GetInterfaceDescription")
     return describe_interface(call);
-  return Answer{wire::encode_method_not_found(call.message.method)};
+  return method_not_found(call);
 }
 
 }  // namespace
@@ -67,7 +72,7 @@ Result<Answer> answer(Call& call) {
     return Answer{wire::encode_interface_not_found(call.message.interface)};
   const std::optional<Method> method = parse_method(call.message.method);
   if (!method)
-    return Answer{wire::encode_method_not_found(call.message.method)};
+    return method_not_found(call);
   LYK_TRY(may(call.connection.peer, *method, call.service.household()));
   for (const MethodHandler& handler : handlers)
     if (handler.method == *method)

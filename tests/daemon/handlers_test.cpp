@@ -231,7 +231,8 @@ TEST_F(Handlers, WhatIsNotKnownIsAVarlinkError) {
   const std::vector<std::pair<const char*, const char*>> rows{
       {R"({"method":"org.example.Nothing.Call"})", "org.varlink.service.InterfaceNotFound"},
       {R"({"method":"com.libreyolo.Kernels.Nothing"})", "org.varlink.service.MethodNotFound"},
-      {R"({"method":"org.varlink.service.Nothing"})", "org.varlink.service.MethodNotFound"},
+      {R"({"method":"com.libreyolo.Kernels.Nothing"})", R"("com.libreyolo.Kernels.Nothing")"},
+      {R"({"method":"org.varlink.service.Nothing"})", R"("org.varlink.service.Nothing")"},
       {R"({"method":"org.varlink.service.GetInterfaceDescription","parameters":{"interface":"org.example.Nothing"}})",
        "org.varlink.service.InterfaceNotFound"},
   };
