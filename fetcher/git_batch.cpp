@@ -1,9 +1,9 @@
 #include <fcntl.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <fstream>
 #include <optional>
 #include <system_error>
@@ -62,6 +62,8 @@ struct GitBatch::State {
   }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
+  State(State&&) = delete;
+  State& operator=(State&&) = delete;
 
   git_repository* repository() const { return objects->state_->repository.get(); }
   Result<void> make_folder();
@@ -179,8 +181,13 @@ bool GitBatch::State::holds(const GitId& id) const {
 Result<void> GitBatch::State::connect() {
   if (connected)
     return {};
+  // No rewriting of URLs by anybody's configuration. libgit2 1.5 also leaks at every pattern of the
+  // configuration that does not match, which a daemon cannot afford.
+  git_remote_create_options how = GIT_REMOTE_CREATE_OPTIONS_INIT;
+  how.repository = repository();
+  how.flags = GIT_REMOTE_CREATE_SKIP_INSTEADOF | GIT_REMOTE_CREATE_SKIP_DEFAULT_FETCHSPEC;
   git_remote* made = nullptr;
-  if (git_remote_create_anonymous(&made, repository(), wire.repo.text().c_str()) < 0)
+  if (git_remote_create_with_opts(&made, wire.repo.text().c_str(), &how) < 0)
     return git_error("create remote");
   remote.reset(made);
   git_remote_connect_options options = GIT_REMOTE_CONNECT_OPTIONS_INIT;
