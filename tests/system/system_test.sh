@@ -79,7 +79,7 @@ done
 expect 0 "" as grace libreyolo-kernels verify
 expect 0 "" as grace libreyolo-kernels prune
 expect 0 "" libreyolo-kernels verify
-expect 1 "Permission denied" as ada ls /var/cache/libreyolo-kernels/blobs
+expect 2 "Permission denied" as ada ls /var/cache/libreyolo-kernels/blobs
 
 echo "== a user's environment does not reach the service"
 expect 0 "$url" as ada env HF_ENDPOINT=http://192.0.2.1 HF_TOKEN=hf_secret libreyolo-kernels status
