@@ -13,7 +13,6 @@ enum class Pinned : std::uint8_t { no, yes };
 
 // A blob. Candidates come least recently used first.
 struct EvictionCandidate {
-  std::int64_t row = 0;  // of the blob in the index
   Blob blob;
   Pinned pinned = Pinned::yes;
 };

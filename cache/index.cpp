@@ -95,9 +95,10 @@ Result<void> Index::put_images(BlobId blob, std::span<const image::Image> images
   return {};
 }
 
-Result<void> Index::set_verified(BlobId blob, Time now, const StatHint& stat) {
+Result<void> Index::set_verified(const Digest& sha256, Time now, const StatHint& stat) {
   Query query{statements_[at(Sql::set_verified)]};
-  query.bind(seconds(now)).bind(stat.inode).bind(stat.mtime_ns).bind(blob);
+  query.bind(seconds(now)).bind(stat.inode).bind(stat.mtime_ns);
+  query.bind(std::span{sha256.bytes});
   return query.run();
 }
 
@@ -250,10 +251,8 @@ Result<std::vector<EvictionCandidate>> Index::eviction_candidates(
     if (!there)
       return out;
     LYK_TRY_ASSIGN(const Digest sha256, digest_at(query, 1));
-    const BlobId row = query.integer(0);
-    out.push_back({.row = row,
-                   .blob = {sha256, count_at(query, 2)},
-                   .pinned = kept.contains(row) ? Pinned::yes : Pinned::no});
+    out.push_back({.blob = {sha256, count_at(query, 2)},
+                   .pinned = kept.contains(query.integer(0)) ? Pinned::yes : Pinned::no});
   }
 }
 

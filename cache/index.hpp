@@ -66,7 +66,7 @@ public:
   // Inserts, or refreshes all but `added`. Ignores `row.id`, returns the id.
   Result<BlobId> put_blob(const BlobRow& row);
   Result<void> put_images(BlobId blob, std::span<const image::Image> images);  // in place of others
-  Result<void> set_verified(BlobId blob, Time now, const StatHint& stat);
+  Result<void> set_verified(const Digest& sha256, Time now, const StatHint& stat);
   // Blob, names, images, and revisions without files; in a Transaction. Says how many names.
   Result<std::uint64_t> drop_blob(BlobId blob);
 

@@ -80,7 +80,7 @@ constexpr std::array sql_texts{
             "git_blob = coalesce(excluded.git_blob, git_blob), verified_s = excluded.verified_s, "
             "inode = excluded.inode, mtime_ns = excluded.mtime_ns RETURNING id"},
     SqlText{Sql::set_verified,
-            "UPDATE blobs SET verified_s = ?, inode = ?, mtime_ns = ? WHERE id = ?"},
+            "UPDATE blobs SET verified_s = ?, inode = ?, mtime_ns = ? WHERE sha256 = ?"},
     SqlText{Sql::drop_blob, "DELETE FROM blobs WHERE id = ?"},
     SqlText{Sql::drop_names_of_blob, "DELETE FROM files WHERE blob = ?"},
     SqlText{Sql::drop_images, "DELETE FROM images WHERE blob = ?"},

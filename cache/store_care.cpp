@@ -180,7 +180,7 @@ Result<Removed> Store::prune(std::uint64_t bytes_max) {
     return all;
   LYK_TRY_ASSIGN(const auto candidates, index->eviction_candidates(*keep));
   for (const EvictionCandidate& candidate : plan_eviction(candidates, stored - bytes_max).evicted) {
-    LYK_TRY_ASSIGN(const Removed one, state_->drop(index, candidate.row, candidate.blob));
+    LYK_TRY_ASSIGN(const Removed one, state_->drop(index, candidate.blob));
     all.files += one.files;
     all.bytes += one.bytes;
   }

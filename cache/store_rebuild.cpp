@@ -68,9 +68,12 @@ Result<Rebuilt> Store::rebuild_index(std::span<const Entry> known, Time now) {
   LYK_TRY(index->clear_names());
   std::set<Digest> named;
   for (const Entry& entry : known)
-    if (const BlobRow* row = proven(found, entry.proof)) {
+    if (const BlobRow* blob = proven(found, entry.proof)) {
+      LYK_TRY_ASSIGN(const auto row, index->blob(blob->blob.sha256));
+      if (!row)
+        continue;  // another process has taken it away since
       LYK_TRY(index->put_file(entry, row->id, now));
-      named.insert(row->blob.sha256);
+      named.insert(blob->blob.sha256);
     }
   LYK_TRY_ASSIGN(const auto rows, index->blobs());
   for (const BlobRow& row : rows)

@@ -76,15 +76,19 @@ Result<void> Store::State::make_room(LockedIndex& index, std::uint64_t bytes) {
     return Error{Code::no_space, str(store, "the disk has ", free, " bytes left")};
   }
   for (const EvictionCandidate& candidate : plan.evicted)
-    LYK_TRY(drop(index, candidate.row, candidate.blob));
+    LYK_TRY(drop(index, candidate.blob));
   return {};
 }
 
 // Rows, then the file, then the commit: a crash before it brings the rows back without their file,
 // which is a miss.
-Result<Removed> Store::State::drop(LockedIndex& index, BlobId row, const Blob& blob) {
+Result<Removed> Store::State::drop(LockedIndex& index, const Blob& blob) {
   LYK_TRY_ASSIGN(Transaction transaction, index->begin());
-  LYK_TRY_ASSIGN(const std::uint64_t names, index->drop_blob(row));
+  // The plan was made before: another process may have been faster, and row ids are used again.
+  LYK_TRY_ASSIGN(const auto row, index->blob(blob.sha256));
+  if (!row)
+    return Removed{};
+  LYK_TRY_ASSIGN(const std::uint64_t names, index->drop_blob(row->id));
   LYK_TRY(unlink_file(layout.blob(blob.sha256)));
   LYK_TRY(transaction.commit());
   return Removed{.files = names, .bytes = blob.bytes};
@@ -118,7 +122,7 @@ Result<Checked> Store::State::check_blob(const Digest& sha256, Time now) {
   if (hash && hash->sha256 == sha256) {
     checked.verdict = Verdict::good;
     if (row && writer)
-      LYK_TRY(write()->set_verified(row->id, now, hint_of(status)));
+      LYK_TRY(write()->set_verified(sha256, now, hint_of(status)));
     return checked;
   }
   checked.verdict = Verdict::damaged;

@@ -82,7 +82,7 @@ struct Store::State {
   // Evicts so that `bytes` more fit; no_space, and nothing evicted, if that is impossible.
   Result<void> make_room(LockedIndex& index, std::uint64_t bytes);
   // Rows, then the file, as one transaction.
-  Result<Removed> drop(LockedIndex& index, BlobId row, const Blob& blob);
+  Result<Removed> drop(LockedIndex& index, const Blob& blob);
   // Names are gone already; takes the content too if it has no other. In the caller's transaction.
   Result<std::uint64_t> drop_if_nameless(LockedIndex& index, const BlobRow& row);
 

@@ -11,7 +11,7 @@ struct Case {
   const char* what;
   std::vector<std::pair<std::uint64_t, Pinned>> candidates;  // bytes, least recently used first
   std::uint64_t wanted;
-  std::vector<std::int64_t> evicted;  // places in `candidates`
+  std::vector<std::size_t> evicted;  // places in `candidates`
   bool enough;
 };
 
@@ -43,18 +43,19 @@ TEST(EvictionPlan, TakesTheOldestUnpinnedFilesThatAreEnough) {
   };
   for (const Case& test : cases) {
     std::vector<EvictionCandidate> candidates;
-    for (const auto& [bytes, pinned] : test.candidates)
-      candidates.push_back({.row = static_cast<std::int64_t>(candidates.size()),
-                            .blob = {{}, bytes},
-                            .pinned = pinned});
+    for (const auto& [bytes, pinned] : test.candidates) {
+      Digest place;
+      place.bytes[0] = static_cast<std::uint8_t>(candidates.size());
+      candidates.push_back({.blob = {place, bytes}, .pinned = pinned});
+    }
     const EvictionPlan plan = plan_eviction(candidates, test.wanted);
-    std::vector<std::int64_t> rows;
+    std::vector<std::size_t> places;
     std::uint64_t freed = 0;
     for (const EvictionCandidate& candidate : plan.evicted) {
-      rows.push_back(candidate.row);
+      places.push_back(candidate.blob.sha256.bytes[0]);
       freed += candidate.blob.bytes;
     }
-    EXPECT_EQ(rows, test.evicted) << test.what;
+    EXPECT_EQ(places, test.evicted) << test.what;
     EXPECT_EQ(plan.enough, test.enough) << test.what;
     EXPECT_EQ(plan.bytes_freed, freed) << test.what;
   }
