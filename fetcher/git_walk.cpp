@@ -124,34 +124,42 @@ private:
   Listing listing_;
 };
 
+// Takes one line off the front of `text`, without its end.
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  if (line.ends_with('\r'))
+    line.remove_suffix(1);
+  return line;
+}
+
+// Without blanks and quotation marks around it; empty if it is no licence's name.
+std::string license_name(std::string_view value) {
+  constexpr std::string_view around = " \t\"'";
+  constexpr std::size_t license_bytes_max = 64;
+  const auto begin = value.find_first_not_of(around);
+  if (begin == std::string_view::npos)
+    return {};
+  value = value.substr(begin, value.find_last_not_of(around) - begin + 1);
+  const bool good =
+      value.size() <= license_bytes_max &&
+      std::all_of(value.begin(), value.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
+  return good ? std::string{value} : std::string{};
+}
+
 // The value of `license:` between the two lines `---` at the beginning.
 std::string front_matter_license(std::string_view readme) {
   constexpr std::string_view key = "license:";
-  constexpr std::size_t license_bytes_max = 64;
-  bool first = true;
+  constexpr std::string_view fence = "---";
+  if (take_line(readme) != fence)
+    return {};
   while (!readme.empty()) {
-    const std::size_t end = std::min(readme.find('\n'), readme.size());
-    std::string_view line = readme.substr(0, end);
-    readme.remove_prefix(std::min(end + 1, readme.size()));
-    if (line.ends_with('\r'))
-      line.remove_suffix(1);
-    if ((line == "---") != first && first)
-      return {};
-    if (line == "---" && !first)
-      return {};
-    first = false;
-    if (!line.starts_with(key))
-      continue;
-    line.remove_prefix(key.size());
-    const auto is_quote_or_blank = [](char c) { return c == ' ' || c == '"' || c == '\''; };
-    while (!line.empty() && is_quote_or_blank(line.front()))
-      line.remove_prefix(1);
-    while (!line.empty() && is_quote_or_blank(line.back()))
-      line.remove_suffix(1);
-    const bool good =
-        line.size() <= license_bytes_max &&
-        std::all_of(line.begin(), line.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
-    return good ? std::string{line} : std::string{};
+    const std::string_view line = take_line(readme);
+    if (line == fence)
+      break;
+    if (line.starts_with(key))
+      return license_name(line.substr(key.size()));
   }
   return {};
 }

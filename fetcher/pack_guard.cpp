@@ -53,6 +53,8 @@ struct PackGuard::State {
   }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
+  State(State&&) = delete;
+  State& operator=(State&&) = delete;
 
   Result<void> add_header(unsigned byte);
   Result<void> add_entry(unsigned byte);
