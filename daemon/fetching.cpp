@@ -10,15 +10,6 @@
 namespace lyk::daemon {
 namespace {
 
-std::string key_of(const FetchOrder& order) {
-  std::string key = order.reach == Reach::offline ? "offline\n" : "network\n";
-  std::vector<Arch> archs = order.archs;
-  std::sort(archs.begin(), archs.end());
-  for (const Arch& arch : archs)
-    key += arch.sm() + ' ';
-  return key + '\n' + order.pin.format();
-}
-
 std::int64_t milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() -
                                                                start)
@@ -71,6 +62,15 @@ void record_failure(Service& service,
 
 }  // namespace
 
+std::string flight_key(const FetchOrder& order) {
+  std::string key = order.reach == Reach::offline ? "offline\n" : "network\n";
+  std::vector<Arch> archs = order.archs;
+  std::sort(archs.begin(), archs.end());
+  for (const Arch& arch : archs)
+    key += arch.sm() + ' ';
+  return key + '\n' + order.pin.format();
+}
+
 fetcher::Settings settings_for(const Snapshot& snapshot, Reach reach) {
   fetcher::Settings settings = snapshot.settings;
   if (reach == Reach::offline && !settings.offline)
@@ -102,7 +102,7 @@ FlightPlan plan_fetch(Service& service,
                       const Snapshot& snapshot,
                       FetchOrder order) {
   FlightPlan plan{
-      .key = key_of(order), .slot = order.pin.slot.text(), .uid = order.uid, .work = nullptr};
+      .key = flight_key(order), .slot = order.pin.slot.text(), .uid = order.uid, .work = nullptr};
   plan.work = [&service, store = std::move(store), settings = settings_for(snapshot, order.reach),
                pin = std::move(order.pin), archs = std::move(order.archs)](
                   const fetcher::ProgressCallback& progress, const fetcher::CancelToken& cancel) {

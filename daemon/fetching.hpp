@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "cache/store.hpp"
@@ -22,6 +23,7 @@ struct FetchOrder {
 };
 
 // Orders for the same pin, architectures and reach share one flight.
+std::string flight_key(const FetchOrder& order);
 FlightPlan plan_fetch(Service& service,
                       std::shared_ptr<cache::Store> store,
                       const Snapshot& snapshot,

@@ -191,6 +191,15 @@ Result<Flights::Ticket> Flights::join(FlightPlan plan) {
   return Ticket(state_, std::move(flight));
 }
 
+std::optional<Flights::Ticket> Flights::join_running(const std::string& key) {
+  const auto table = state_->table.lock();
+  const auto found = table->flights.find(key);
+  if (found == table->flights.end())
+    return std::nullopt;
+  ++found->second.tickets;
+  return Ticket(state_, found->second.flight);
+}
+
 std::size_t Flights::running() const {
   return state_->table.lock()->running;
 }

@@ -78,6 +78,9 @@ public:
   // or `close` was called.
   Result<Ticket> join(FlightPlan plan);
 
+  // Joins the flight of that key if there is one.
+  std::optional<Ticket> join_running(const std::string& key);
+
   std::size_t running() const;
   bool is_running(const std::string& slot) const;
 

@@ -2,11 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <condition_variable>
 #include <exception>
@@ -26,6 +28,7 @@ struct ServerState {
     std::size_t open = 0;
     std::map<uid_t, std::size_t> open_of_uid;
     std::uint64_t last_number = 0;
+    std::size_t most_since_trim = 0;
     bool closed = false;
   };
 
@@ -43,7 +46,7 @@ namespace {
 using std::chrono::steady_clock;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::size_t stack_bytes = 16 * limits::connection_stack_bytes;  // their frames are larger
+constexpr std::size_t stack_bytes = 4 * limits::connection_stack_bytes;  // their frames are larger
 #else
 constexpr std::size_t stack_bytes = limits::connection_stack_bytes;
 #endif
@@ -52,6 +55,11 @@ constexpr std::size_t stack_bytes = limits::connection_stack_bytes;
 constexpr int accept_pause_ms = 1000;
 // Ending a thread is a matter of microseconds once its request is over.
 constexpr std::chrono::seconds thread_end_max{1};
+
+// After a rush of so many connections, memory goes back to the system when a fourth of them is
+// left. An idle daemon is small whatever it has been through.
+constexpr std::size_t rush = 64;
+constexpr std::size_t trim_share = 4;
 
 enum class Owner { accept_thread, private_instance };
 
@@ -88,6 +96,7 @@ Result<std::uint64_t> take_place(ServerState& state, uid_t uid) {
                                  " connections open, and one user may have no more; close some")};
   ++of_uid;
   ++connections->open;
+  connections->most_since_trim = std::max(connections->most_since_trim, connections->open);
   return ++connections->last_number;
 }
 
@@ -97,6 +106,11 @@ void give_place_back(ServerState& state, uid_t uid) {
   if (--of_uid->second == 0)
     connections->open_of_uid.erase(of_uid);
   --connections->open;
+  if (connections->most_since_trim >= rush &&
+      connections->open <= connections->most_since_trim / trim_share) {
+    connections->most_since_trim = connections->open;
+    (void)::malloc_trim(0);  // whatever it could give back: a rush is over, and its memory idles
+  }
   state.changed.notify_all();  // under the lock: the state may be gone right after it
 }
 
