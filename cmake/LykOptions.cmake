@@ -22,6 +22,11 @@ if(LYK_SANITIZE)
   target_compile_options(lyk_options INTERFACE
     -fsanitize=${LYK_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(lyk_options INTERFACE -fsanitize=${LYK_SANITIZE})
+  if(LYK_SANITIZE STREQUAL "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # GCC 12 puts the thread sanitizer's hook behind a call that never returns and then misses a return
+    # statement there. Every other preset keeps the warning.
+    target_compile_options(lyk_options INTERFACE -Wno-return-type)
+  endif()
 endif()
 if(LYK_FUZZ)
   target_compile_options(lyk_options INTERFACE -fsanitize=fuzzer-no-link)
