@@ -51,6 +51,8 @@ Result<wire::FetchCall> parse_call(const Invocation& invocation) {
   const auto pin = arguments.value("pin");
   if (arguments.has("all") && (!call.slots.empty() || pin))
     return Error{Code::invalid_argument, "option --all stands alone, without slots and --pin"};
+  if (pin && !call.slots.empty())
+    return Error{Code::invalid_argument, "option --pin stands alone: its file names the slot"};
   if (!arguments.has("all") && call.slots.empty() && !pin)
     return Error{Code::invalid_argument, "nothing to fetch: name slots, --all or --pin FILE"};
   if (pin) {

@@ -126,6 +126,11 @@ Result<std::string> read_text_file(const std::filesystem::path& path, std::uint6
 Result<void> write_file(const std::filesystem::path& path,
                         std::span<const std::byte> bytes,
                         mode_t mode) {
+  // A rename puts a file in the place of whatever is there, /dev/null and a symbolic link included.
+  struct stat there {};
+  if (::lstat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode))
+    return Error{Code::invalid_argument,
+                 str(quoted(path.native()), " is not a regular file; name one, or a new one")};
   const SignalsHeld held;
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   std::string temporary = (folder / str('.', path.filename().native(), ".XXXXXX")).string();

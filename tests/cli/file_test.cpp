@@ -104,6 +104,20 @@ TEST(File, AWriteThatFailsLeavesTheOldFileAndNothingElse) {
   EXPECT_EQ(entries(folder.path()), 1U);
 }
 
+TEST(File, WhatIsNotARegularFileIsNotReplaced) {
+  const TempDir folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  std::filesystem::create_symlink("elsewhere", folder / "link");
+  for (const char* name : {"pipe", "link"}) {
+    const auto written = write_file(folder / name, bytes_of("x"), 0644);
+    ASSERT_FALSE(written) << name;
+    EXPECT_EQ(written.error().code, Code::invalid_argument);
+  }
+  EXPECT_TRUE(std::filesystem::is_fifo(folder / "pipe"));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_EQ(entries(folder.path()), 2U);
+}
+
 TEST(File, ATargetThatIsAFolderStays) {
   const TempDir folder;
   std::filesystem::create_directory(folder / "d");
