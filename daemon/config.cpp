@@ -8,6 +8,7 @@
 #include <array>
 #include <utility>
 
+#include "fetcher/ownership.hpp"
 #include "fetcher/toml.hpp"
 #include "proto/text.hpp"
 #include "proto/unique.hpp"
@@ -132,12 +133,7 @@ Result<Config> load_config(const std::filesystem::path& path, MissingFile missin
   struct ::stat found {};
   if (::fstat(fd.get(), &found) != 0)
     return os_error(errno, str("stat ", quoted(name)));
-  if (found.st_uid != 0 && found.st_uid != own_uid)
-    return Error{Code::refused,
-                 str(name, ": user ", found.st_uid, " owns it; root or user ", own_uid,
-                     " must, so that nobody else decides where kernels come from")};
-  if ((found.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-    return Error{Code::refused, str(name, ": others may write it; run chmod go-w ", quoted(name))};
+  LYK_TRY(fetcher::check_ownership(found, name, own_uid));
   LYK_TRY_ASSIGN(const std::string text, read_all(fd.get(), name));
   return parse_config(text, name);
 }

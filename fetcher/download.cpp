@@ -266,7 +266,12 @@ cache::Visibility visibility_of(const cache::FileName& file, const Context& cont
                                        {},
                                        {},
                                        Credential::none});
-  const bool open = head && head->status >= 200 && head->status < 400;
+  // The Hub's own words, not any redirect: a login page in between must not make a gated file open.
+  const bool redirected =
+      head && head->status >= 300 && head->status < 400 &&
+      (!head->get("x-repo-commit").empty() ||
+       head->get("location").find("/api/resolve-cache/") != std::string_view::npos);
+  const bool open = head && (head->status == 200 || redirected);
   return open ? cache::Visibility::open : cache::Visibility::gated;
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <system_error>
 
+#include "fetcher/ownership.hpp"
 #include "proto/limits.hpp"
 #include "proto/text.hpp"
 #include "proto/unique.hpp"
@@ -27,6 +28,7 @@ Result<std::string> read_pin_file(const std::string& path) {
     return os_error(errno, str("stat ", quoted(path)));
   if (!S_ISREG(status.st_mode))
     return Error{Code::io, str("open ", quoted(path), ": not a regular file")};
+  LYK_TRY(check_ownership(status, path, ::geteuid()));
   std::string text(limits::pin_bytes_max + 1, '\0');
   std::size_t size = 0;
   while (size < text.size()) {
@@ -58,6 +60,12 @@ Result<std::vector<std::filesystem::path>> pin_files(const std::filesystem::path
   if (files.size() > limits::pins_max)
     return Error{Code::refused, str("pins in ", quoted(folder.string()), ": more than ",
                                     limits::pins_max, " files")};
+  if (!files.empty()) {
+    struct stat status {};
+    if (::stat(folder.c_str(), &status) != 0)
+      return os_error(errno, str("stat ", quoted(folder.string())));
+    LYK_TRY(check_ownership(status, folder.string(), ::geteuid()));
+  }
   std::sort(files.begin(), files.end());
   return files;
 }
