@@ -75,6 +75,9 @@ Result<void> Store::State::open_writable() {
   const bool rebuild = options.access == Options::Access::rebuild;
   LYK_TRY_ASSIGN(const Lock making, locks.lock(making_lock_name, short_wait()));
   auto opened = Index::open_writer(placed.file, placed.journal);
+  if (opened && rebuild)
+    if (auto sound = opened->check(); !sound)
+      opened = std::move(sound).error();
   if (!opened && rebuild && opened.error().code == Code::corrupt_store) {
     LYK_TRY_ASSIGN(const auto alone, locks.try_lock(open_lock_name));
     if (!alone)

@@ -19,7 +19,10 @@ std::string_view method_name(const Call& call) {
   return call.message.method;
 }
 
+// A private instance has one listener, who gets the error anyway and shares its stderr with us.
 void log_failure(const Call& call, const Error& error) {
+  if (call.service.household().mode == wire::Mode::private_instance)
+    return;
   const bool is_refusal = error.code == Code::refused || error.code == Code::busy;
   const bool is_ours = error.code == Code::internal || error.code == Code::corrupt_store ||
                        error.code == Code::io || error.code == Code::no_space;

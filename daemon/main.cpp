@@ -1,5 +1,6 @@
 // libreyolo-kernelsd, in the order of what happens. Each step is one function; a failure of any is
 // one line on stderr and the exit code of its kind.
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -18,7 +19,10 @@
 #include "daemon/server.hpp"
 #include "daemon/service.hpp"
 #include "fetcher/init.hpp"
-#include "proto/text.hpp"
+#include "proto/channel.hpp"
+#include "proto/limits.hpp"
+#include "proto/message.hpp"
+#include "proto/unique.hpp"
 
 namespace lyk::daemon {
 namespace {
@@ -101,9 +105,23 @@ void wait_for_the_end(Service& service,
   }
 }
 
-Result<void> serve(const Options& options) {
-  const fetcher::Environment environment = fetcher::process_environment();
-  LYK_TRY_ASSIGN(std::optional<Activation> activation, take_activation(environment, ::getpid()));
+// Whose connection we were started with, until the server has it.
+struct Caller {
+  UniqueFd fd;
+};
+
+// Answers the first call with the reason why there will be no other: the caller has no other way to
+// learn it. What cannot be sent is lost with the caller.
+void tell_caller(Caller caller, const Error& error) {
+  Channel channel{std::move(caller.fd), {}};
+  if (const auto call = channel.read_frame(limits::message_deadline); call && *call)
+    (void)channel.write_frame(wire::encode_error(error));
+}
+
+Result<void> serve_as(const Options& options,
+                      const fetcher::Environment& environment,
+                      std::optional<Activation> activation,
+                      Caller& caller) {
   const wire::Mode mode = mode_of(options, activation);
   const Log log = log_of(options, mode);
   log.info(event::start, {{"version", LYK_VERSION}, {"mode", name(mode)}, {"uid", ::geteuid()}});
@@ -127,6 +145,7 @@ Result<void> serve(const Options& options) {
   LYK_TRY_ASSIGN(Server server, Server::open(service, limits));
   LYK_TRY_ASSIGN(std::optional<SocketFile> socket_file,
                  begin(server, std::move(activation), mode, places));
+  caller.fd.reset();
   const Notifier notifier(environment);
   notifier.ready();
   log.info(event::ready, {{"pins", service->snapshot()->pins.pins.size()},
@@ -143,6 +162,19 @@ Result<void> serve(const Options& options) {
   }
   socket_file.reset();  // the listener is closed by now
   log.info(event::stop, {{"uptime_s", service->uptime_s()}});
+  return {};
+}
+
+Result<void> serve(const Options& options) {
+  const fetcher::Environment environment = fetcher::process_environment();
+  LYK_TRY_ASSIGN(std::optional<Activation> activation, take_activation(environment, ::getpid()));
+  Caller caller;
+  if (activation && !activation->is_listener)
+    caller.fd = UniqueFd{::fcntl(activation->fd.get(), F_DUPFD_CLOEXEC, 0)};
+  Result<void> served = serve_as(options, environment, std::move(activation), caller);
+  if (served || !caller.fd)
+    return served;
+  tell_caller(std::move(caller), served.error());
   return {};
 }
 

@@ -97,6 +97,7 @@ Result<std::uint64_t> take_place(ServerState& state, uid_t uid) {
   ++of_uid;
   ++connections->open;
   connections->most_since_trim = std::max(connections->most_since_trim, connections->open);
+  state.service->tally.lock()->counters.connections = connections->open;
   return ++connections->last_number;
 }
 
@@ -106,6 +107,7 @@ void give_place_back(ServerState& state, uid_t uid) {
   if (--of_uid->second == 0)
     connections->open_of_uid.erase(of_uid);
   --connections->open;
+  state.service->tally.lock()->counters.connections = connections->open;
   if (connections->most_since_trim >= rush &&
       connections->open <= connections->most_since_trim / trim_share) {
     connections->most_since_trim = connections->open;
@@ -183,7 +185,6 @@ Result<void> seat_connection(ServerState& state, UniqueFd& fd, Owner owner) {
     give_place_back(state, peer.uid);
     return started;
   }
-  ++state.service->tally.lock()->counters.connections;
   return {};
 }
 

@@ -85,8 +85,9 @@ Result<std::shared_ptr<cache::Store>> Service::store_to_rebuild() {
 
 Result<std::shared_ptr<cache::Store>> Service::open_store(cache::Options::Access access) {
   const auto store = store_.lock();
-  if (*store)
+  if (*store && access != cache::Options::Access::rebuild)
     return *store;
+  store->reset();
   const std::shared_ptr<const Snapshot> current = snapshot();
   cache::Options options;
   options.root = setup_.places.cache;
