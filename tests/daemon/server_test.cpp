@@ -198,6 +198,8 @@ TEST_F(ServerWithPeers, AFetchGoesOnWhileAnybodyWaits) {
   ASSERT_TRUE(first.send(WirePeer::call("Resolve", waiting_parameters)));
   ASSERT_TRUE(second.send(WirePeer::call("Resolve", waiting_parameters)));
   hub.wait_for_a_request();
+  while (counters().resolve_misses < 2)  // the second is about to join
+    std::this_thread::yield();
   first.close();
   EXPECT_TRUE(is_status(peer().ask("Status")));
   EXPECT_EQ(service_->flights.running(), 1U);
