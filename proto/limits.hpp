@@ -46,9 +46,9 @@ inline constexpr std::chrono::seconds reply_deadline{30};
 // And for the next message about work: hashing a full store or fetching without news, as long as
 // the longest transfer may take.
 inline constexpr std::chrono::hours work_deadline{6};
-// Stack of a connection's thread. SQLite and the JSON parser need some tens of KiB, and only what is
-// touched is real memory; but libc keeps 40 MiB of stacks of ended threads, a few touched pages in
-// each, so fewer and larger ones leave less behind after a rush.
+// Stack of a connection's thread. SQLite and the JSON parser need some tens of KiB, and only what
+// is touched is real memory; but libc keeps 40 MiB of stacks of ended threads, a few touched pages
+// in each, so fewer and larger ones leave less behind after a rush.
 inline constexpr std::size_t connection_stack_bytes = 1 * mib;
 // Progress of a fetch is told at most this often to a connection that streams it.
 inline constexpr std::chrono::milliseconds progress_period{100};
