@@ -1,6 +1,7 @@
 // Resolve: memory, then the store, then a fetch that others may be waiting for too.
 #include <algorithm>
 #include <chrono>
+#include <mutex>
 #include <utility>
 
 #include "daemon/fetching.hpp"
@@ -156,6 +157,36 @@ Result<Answer> answer_after_fetch(Call& call,
                                      ": its files were fetched and are gone again")};
 }
 
+// The store's answer, or the flight that is to bring what it lacks.
+struct Found {
+  std::optional<Answer> answer;
+  std::optional<Flights::Ticket> ticket;
+};
+
+Result<Found> look_up(Call& call,
+                      const Wanted& wanted,
+                      const Snapshot& snapshot,
+                      FetchOrder order) {
+  Service& service = call.service;
+  const std::string flight = flight_key(order);
+  const std::lock_guard turn(service.lookup_turn(flight));
+  if (Warm warm = find_warm(service, wanted.key, wanted.kernels); warm.resolved) {
+    ++service.tally.lock()->counters.resolve_memory_hits;
+    LYK_TRY_ASSIGN(Answer answer, hand_out(call, std::move(warm.resolved), wanted.key));
+    return Found{.answer = std::move(answer), .ticket = {}};
+  }
+  if (auto running = service.flights.join_running(flight))
+    return Found{.answer = {}, .ticket = std::move(running)};
+  LYK_TRY_ASSIGN(std::optional<Answer> stored, answer_from_store(call, wanted));
+  if (stored) {
+    ++service.tally.lock()->counters.resolve_store_hits;
+    return Found{.answer = std::move(stored), .ticket = {}};
+  }
+  LYK_TRY_ASSIGN(Flights::Ticket started,
+                 service.flights.join(plan_resolve(service, snapshot, wanted, std::move(order))));
+  return Found{.answer = {}, .ticket = std::move(started)};
+}
+
 }  // namespace
 
 Result<Answer> handle_resolve(Call& call) {
@@ -183,18 +214,10 @@ Result<Answer> handle_resolve(Call& call) {
                    .archs = {key.device.arch},
                    .reach = parameters.offline ? Reach::offline : Reach::network,
                    .uid = call.connection.peer.uid};
-  const milliseconds wait = wait_of(parameters);
-  // While just this is being fetched, the store need not be asked whether it is there.
-  if (const auto running = service.flights.join_running(flight_key(order)))
-    return answer_after_fetch(call, wanted, *running, wait);
-  LYK_TRY_ASSIGN(std::optional<Answer> stored, answer_from_store(call, wanted));
-  if (stored) {
-    ++service.tally.lock()->counters.resolve_store_hits;
-    return std::move(*stored);
-  }
-  LYK_TRY_ASSIGN(const Flights::Ticket ticket,
-                 service.flights.join(plan_resolve(service, *snapshot, wanted, std::move(order))));
-  return answer_after_fetch(call, wanted, ticket, wait);
+  LYK_TRY_ASSIGN(Found found, look_up(call, wanted, *snapshot, std::move(order)));
+  if (found.answer)
+    return std::move(*found.answer);
+  return answer_after_fetch(call, wanted, *found.ticket, wait_of(parameters));
 }
 
 }  // namespace lyk::daemon

@@ -1,5 +1,6 @@
 #include "daemon/service.hpp"
 
+#include <functional>
 #include <utility>
 
 #include "proto/text.hpp"
@@ -114,6 +115,10 @@ Result<fetcher::LoadedPin> Service::find_pin(const Snapshot& snapshot, const Slo
       str("slot ", quoted(slot.text()), ": no pin names it",
           near.empty() ? std::string{"; `libreyolo-kernels pins` shows those that there are"}
                        : str("; did you mean ", quoted(near), "?"))};
+}
+
+std::mutex& Service::lookup_turn(const std::string& flight_key) {
+  return lookup_turns_[std::hash<std::string>{}(flight_key) % lookup_turns_.size()];
 }
 
 std::uint64_t Service::uptime_s() const {

@@ -6,13 +6,15 @@
 // later one, so a disk that comes late or an index that has to be rebuilt does not need a restart
 // of the daemon.
 //
-// Thread rule: any thread. Locks, in this order: store_, snapshot_, images, tally. Flights have
-// their own and call nothing of ours under them.
+// Thread rule: any thread. Locks, in this order: a lookup turn, store_, snapshot_, images, tally.
+// Flights have their own and call nothing of ours under them.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -73,6 +75,11 @@ public:
   Guarded<Tally> tally;
   Flights flights;
 
+  // One thread at a time looks a wanted thing up in the store: those behind it then find it in
+  // memory, or its flight running, and a thousand that come at once do not all search. Held over
+  // reading the disk, never over the network. Things may share a turn.
+  std::mutex& lookup_turn(const std::string& flight_key);
+
   const Log& log() const { return setup_.log; }
   const Household& household() const { return setup_.household; }
   std::uint64_t uptime_s() const;
@@ -90,6 +97,7 @@ private:
   const Setup setup_;
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   std::stop_source stop_;
+  std::array<std::mutex, 16> lookup_turns_;
   Guarded<std::shared_ptr<cache::Store>> store_;
   Guarded<std::shared_ptr<const Snapshot>> snapshot_;
 };

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
@@ -127,6 +128,22 @@ TEST(Flights, AFlightThatGoesOnOutlivesItsTickets) {
   EXPECT_TRUE(later->result()->has_value());
   EXPECT_EQ(gate.runs, 1);
   EXPECT_EQ(gate.cancelled, 0);
+}
+
+TEST(Flights, WhatRunsCanBeJoinedWithoutAPlan) {
+  Gate gate;
+  Flights flights(16);
+  EXPECT_FALSE(flights.join_running("a"));
+  std::optional<Flights::Ticket> second;
+  {
+    const auto first = flights.join(gate.plan("a"));
+    second = flights.join_running("a");
+    ASSERT_TRUE(second);
+  }
+  EXPECT_EQ(flights.running(), 1U);  // the second still waits
+  gate.open();
+  ASSERT_TRUE(is_done(*second));
+  EXPECT_TRUE(second->result()->has_value());
 }
 
 TEST(Flights, NobodyJoinsWhatIsBeingCancelled) {
