@@ -298,9 +298,9 @@ TEST(Activation, AProgramThatEndsBeforeItAnswersIsAnErrorOfTheCall) {
 TEST(Activation, TheProgramIsLookedForBesideTheLibraryAndInWhatBelongsToIt) {
   using Places = std::vector<std::string>;
   const std::string d = "/libreyolo-kernelsd";
-  EXPECT_EQ(program_places("/work/build/lib"),
-            (Places{"/work/build/lib" + d, "/work/build/bin" + d, "/work/build/libexec" + d,
-                    "/work/build/libexec/libreyolo-kernels" + d}));
+  EXPECT_EQ(program_places("/opt/build/lib"),
+            (Places{"/opt/build/lib" + d, "/opt/build/bin" + d, "/opt/build/libexec" + d,
+                    "/opt/build/libexec/libreyolo-kernels" + d}));
   EXPECT_EQ(program_places("/usr/lib/x86_64-linux-gnu"),
             (Places{"/usr/lib/x86_64-linux-gnu" + d, "/usr/bin" + d, "/usr/libexec" + d,
                     "/usr/libexec/libreyolo-kernels" + d}));
