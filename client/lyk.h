@@ -1,8 +1,11 @@
 /* libreyolo-kernels: the C interface of libreyolo_kernels.so.1.
  *
- * A process asks for a slot ("ms_deform_attn") and names its GPU; it receives the one device image
- * (cubin or PTX) that fits, proven against the pinned commit by the service and sealed against
- * every change. docs/abi.md is the way in. C99 and C++; needs nothing but libc.
+ * A slot ("ms_deform_attn") is a computation that several implementations can do. A process hands
+ * its tensors to the slot and the first implementation that can take them runs, on the caller's
+ * stream; if none can, the caller keeps its own way. The implementation `hub` runs device code
+ * that a service has fetched, proven against a pinned commit and sealed against every change. Who
+ * only wants that code, to launch it himself, asks for the image. docs/abi.md is the way in. C99
+ * and C++; needs nothing but libc.
  *
  * Conventions, which each declaration relies on:
  *
@@ -23,9 +26,12 @@
  *  6. Threads: every function may be called from any thread. Calls on one handle take turns.
  *  7. Fork: a child may go on using a handle and gets a connection of its own; it must close its
  *     handles like anybody. Images are shared with the parent.
- *  8. Nothing is printed, no signal is sent or handled, nothing exits or throws, and no call is a
- *     cancellation point. Every descriptor is close-on-exec. A service that had to be started is
- *     not a child that the caller could see.
+ *  8. Nothing is printed but the warnings that lyk_set_message_callback tells of, no signal is sent
+ *     or handled, nothing exits or throws, and no call is a cancellation point. Every descriptor is
+ *     close-on-exec. A service that had to be started is not a child that the caller could see.
+ *     Callbacks of the caller must return: not throw, not longjmp (lyk.hpp takes care of C++).
+ *  9. The library stays in memory once it is loaded, dlclose or not: what is off for the rest of
+ *     the process must stay off, and modules that it gave to the driver have no end of their own.
  */
 #ifndef LYK_H
 #define LYK_H
@@ -78,12 +84,288 @@ LYK_API const char* lyk_status_name(int status);
 
 /* The text of the calling thread's last failed call, if that was on `handle`: one line without a
  * full stop, such as "service '/run/libreyolo-kernels/socket': pin ms_deform_attn: ...". `handle`
- * is any handle of this interface; NULL stands for calls that have none (lyk_client_open). Empty if
- * there is no such text, never NULL. It lives until the calling thread's next failed call. */
+ * is any handle of this interface; NULL stands for calls that have none (lyk_client_open,
+ * lyk_call). Empty if there is no such text, never NULL. It lives until the calling thread's next
+ * failed call. */
 LYK_API const char* lyk_error_message(const void* handle);
 
 /* The version of the library, "0.1.0". A constant string. */
 LYK_API const char* lyk_version(void);
+
+/* ---- tensors -------------------------------------------------------------------------------- */
+
+/* Tensors are DLTensors of DLPack 1.x. A program that includes dlpack.h before this header hands
+ * its own in; another one fills a lyk_tensor, or casts a pointer, since the layouts are the same.
+ * The library reads the description during the call and keeps none of it. */
+#if defined(DLPACK_DLPACK_H_)
+typedef DLDevice lyk_tensor_device;
+typedef DLDataType lyk_dtype;
+typedef DLTensor lyk_tensor;
+#else
+typedef struct lyk_tensor_device {
+  int32_t device_type; /* LYK_DEVICE_* */
+  int32_t device_id;   /* as the CUDA driver counts devices */
+} lyk_tensor_device;
+
+typedef struct lyk_dtype {
+  uint8_t code; /* LYK_DTYPE_* */
+  uint8_t bits;
+  uint16_t lanes; /* 1 */
+} lyk_dtype;
+
+typedef struct lyk_tensor {
+  void* data;
+  lyk_tensor_device device;
+  int32_t ndim;
+  lyk_dtype dtype;
+  int64_t* shape;
+  int64_t* strides;     /* in elements; NULL: row-major and dense */
+  uint64_t byte_offset; /* from data to the first element */
+} lyk_tensor;
+#endif
+
+enum { /* DLPack's numbers */
+       LYK_DEVICE_CPU = 1,
+       LYK_DEVICE_CUDA = 2,
+       LYK_DEVICE_CUDA_HOST = 3,
+       LYK_DEVICE_CUDA_MANAGED = 13
+};
+
+enum { /* DLPack's numbers */
+       LYK_DTYPE_INT = 0,
+       LYK_DTYPE_UINT = 1,
+       LYK_DTYPE_FLOAT = 2,
+       LYK_DTYPE_BFLOAT = 4,
+       LYK_DTYPE_COMPLEX = 5,
+       LYK_DTYPE_BOOL = 6,
+       LYK_DTYPE_FLOAT8_E3M4 = 7,
+       LYK_DTYPE_FLOAT8_E4M3 = 8,
+       LYK_DTYPE_FLOAT8_E4M3B11FNUZ = 9,
+       LYK_DTYPE_FLOAT8_E4M3FN = 10,
+       LYK_DTYPE_FLOAT8_E4M3FNUZ = 11,
+       LYK_DTYPE_FLOAT8_E5M2 = 12,
+       LYK_DTYPE_FLOAT8_E5M2FNUZ = 13,
+       LYK_DTYPE_FLOAT8_E8M0FNU = 14,
+       LYK_DTYPE_FLOAT6_E2M3FN = 15,
+       LYK_DTYPE_FLOAT6_E3M2FN = 16,
+       LYK_DTYPE_FLOAT4_E2M1FN = 17
+};
+
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+/* The rules of every call of a slot.
+ *
+ * Order: implementations that were registered, newest first; then `hub`, `cuda`, `cpu` and
+ * `reference`, as far as this release has them for the slot. The first whose predicate says yes and
+ * that takes the tensors runs; one that does not take them is passed over, within the same call.
+ *
+ * Statuses: LYK_OK: the work is on the stream. LYK_NOT_ELIGIBLE: nothing could take it (no GPU
+ * code, another layout or dtype, a capture, everything off); the caller keeps its own way, and the
+ * text says for each implementation why. LYK_INVALID_ARGUMENT: the arguments contradict each other
+ * or themselves; the text names the one. LYK_CUDA: the context is lost to a sticky error (such as
+ * an illegal address, of ours or of whoever worked there before), and with it the tensors; nothing
+ * else can be done with them. No other status is returned but LYK_INTERNAL, a defect of ours.
+ * Outputs are untouched after LYK_INVALID_ARGUMENT; after LYK_NOT_ELIGIBLE as well, unless an
+ * implementation had begun when the driver refused it: then they hold anything.
+ *
+ * Failures: an implementation that fails to load or to launch is off for the rest of the process
+ * for this slot, with one warning; the next one runs in the same call.
+ *
+ * Streams: `stream` is a CUstream (or cudaStream_t) of the tensors' device, NULL the legacy default
+ * stream. Work is ordered as the caller's own on that stream and the call does not wait for it, so
+ * tensors and workspace must live until the stream has come by. Two exceptions: the first call of
+ * an implementation loads it, which may fetch it first (LIBREYOLO_KERNELS_WAIT), and the first
+ * launch of a kernel waits for the stream before and after. Call once before timing or capturing.
+ *
+ * Capture: a call may be captured once its kernels have run; before that it is LYK_NOT_ELIGIBLE
+ * while its stream captures. A capture of any other stream is never disturbed.
+ *
+ * Contexts: the tensors' primary context must be active, as it is when CUDA's run-time allocated
+ * them. It is current during the call, and afterwards whatever was current before, NULL included.
+ *
+ * Threads: any number at once. A call that was made once allocates nothing, reads nothing back from
+ * the device and takes no lock that calls on other streams take.
+ *
+ * Fork: a child of a process in which this library used the driver gets LYK_NOT_ELIGIBLE from
+ * `hub`: no driver works there. */
+
+enum { LYK_FORWARD = 0, LYK_BACKWARD = 1 };
+
+enum {
+  LYK_NEEDS_GRADIENT = 1, /* a backward will follow: taken only where that can run too */
+  LYK_DETERMINISTIC = 2   /* only what gives the same bits every time, in forward and, with
+                             LYK_NEEDS_GRADIENT, in backward; LIBREYOLO_KERNELS_DETERMINISTIC=1
+                             asks for it in every call */
+};
+
+/* The arguments of a call, as an implementation receives them. */
+typedef struct lyk_arguments {
+  uint32_t size;
+  uint32_t operation; /* LYK_FORWARD, LYK_BACKWARD; other numbers as the slot's users agree */
+  uint32_t flags;     /* LYK_NEEDS_GRADIENT, LYK_DETERMINISTIC; other bits must be zero */
+  uint32_t tensor_count;
+  const lyk_tensor* const* tensors; /* in the slot's order; NULL where an optional one is absent */
+  const void*
+      parameters; /* the slot's struct of what is no tensor, beginning with its size; or NULL */
+  void* stream;
+  void* workspace; /* of the tensors' device, at a multiple of 256; the call may write all of it */
+  uint64_t workspace_bytes;
+} lyk_arguments;
+
+/* Runs the first implementation of `slot` that takes `arguments`. Rules and statuses: above. A slot
+ * without a declaration in this header is whatever its users registered for that name: only `slot`
+ * and the struct itself are checked, everything else is between caller and implementation. */
+LYK_API int lyk_call(const char* slot, const lyk_arguments* arguments);
+
+/* ---- ms_deform_attn ------------------------------------------------------------------------- */
+
+/* Multi-scale deformable attention. With batch B, S cells of all levels, heads H, channels C,
+ * queries Q, levels L and points P:
+ *
+ *   output[b, q, h, c] = sum over l, p of weights[b, q, h, l, p] *
+ *                        (value of level l, head h, channel c of image b, interpolated bilinearly
+ *                         at locations[b, q, h, l, p], zero outside)
+ *
+ * All tensors are on one device. Sizes may be zero: an output that exists is then zero. Level sizes
+ * must be the same on the host and on the device, where they are not read back; a difference makes
+ * the device read outside of the tensors. `hub` takes dense row-major float32; other floating
+ * dtypes and strides are LYK_NOT_ELIGIBLE there, and sizes that 32-bit offsets cannot reach are
+ * taken image by image, or else LYK_NOT_ELIGIBLE as well. grad_value is summed in no fixed order,
+ * so that `hub` is deterministic in forward only. Outputs must overlap nothing. */
+typedef struct lyk_ms_deform_attn_call {
+  uint32_t size;
+  uint32_t flags;                       /* LYK_NEEDS_GRADIENT, LYK_DETERMINISTIC */
+  const lyk_tensor* value;              /* (B, S, H, C) */
+  const lyk_tensor* spatial_shapes;     /* (L, 2) int64, dense: height and width of each level */
+  const lyk_tensor* level_start_index;  /* (L) int64, dense: first cell of each level. May be NULL:
+                                           it is then written to the workspace by L fills */
+  const lyk_tensor* sampling_locations; /* (B, Q, H, L, P, 2): x and y, from 0 to 1 inside */
+  const lyk_tensor* attention_weights;  /* (B, Q, H, L, P) */
+  const int64_t* host_spatial_shapes;   /* spatial_shapes again: 2 * L numbers in host memory, read
+                                           during the call. Their areas sum up to S */
+  const lyk_tensor* output;             /* forward writes it: (B, Q, H * C) */
+  const lyk_tensor* grad_output;        /* backward reads it: (B, Q, H * C) */
+  const lyk_tensor* grad_value;         /* backward writes these three: as value, */
+  const lyk_tensor* grad_sampling_locations; /* as sampling_locations */
+  const lyk_tensor* grad_attention_weights;  /* and as attention_weights */
+  void* stream;
+  void* workspace; /* at a multiple of 256; NULL if nothing is needed */
+  uint64_t workspace_bytes;
+} lyk_ms_deform_attn_call;
+
+/* Forward ignores the five gradients' fields, backward ignores `output`. Each rule that a call can
+ * break is checked before anything is launched. */
+LYK_API int lyk_ms_deform_attn_forward(const lyk_ms_deform_attn_call* call);
+LYK_API int lyk_ms_deform_attn_backward(const lyk_ms_deform_attn_call* call);
+
+/* How large the workspace of such a call must be: 0 with a level_start_index. Reads nothing but
+ * `level_start_index` and the shape of `spatial_shapes`. Fails with LYK_INVALID_ARGUMENT. */
+LYK_API int lyk_ms_deform_attn_workspace_bytes(const lyk_ms_deform_attn_call* call,
+                                               uint64_t* bytes);
+
+/* The same as lyk_arguments of the slot "ms_deform_attn", which is how an implementation that was
+ * registered for it sees the call and how lyk_call takes it. */
+enum {
+  LYK_MS_DEFORM_ATTN_VALUE = 0,
+  LYK_MS_DEFORM_ATTN_SPATIAL_SHAPES = 1,
+  LYK_MS_DEFORM_ATTN_LEVEL_START_INDEX = 2,
+  LYK_MS_DEFORM_ATTN_SAMPLING_LOCATIONS = 3,
+  LYK_MS_DEFORM_ATTN_ATTENTION_WEIGHTS = 4,
+  LYK_MS_DEFORM_ATTN_OUTPUT = 5, /* forward: six tensors */
+  LYK_MS_DEFORM_ATTN_GRAD_OUTPUT = 5,
+  LYK_MS_DEFORM_ATTN_GRAD_VALUE = 6,
+  LYK_MS_DEFORM_ATTN_GRAD_SAMPLING_LOCATIONS = 7,
+  LYK_MS_DEFORM_ATTN_GRAD_ATTENTION_WEIGHTS = 8 /* backward: nine tensors */
+};
+
+typedef struct lyk_ms_deform_attn_parameters {
+  uint32_t size;
+  uint32_t reserved; /* zero */
+  const int64_t* host_spatial_shapes;
+} lyk_ms_deform_attn_parameters;
+
+/* ---- implementations ------------------------------------------------------------------------ */
+
+/* Runs a call, or says why not: LYK_OK; LYK_NOT_ELIGIBLE: not these arguments, ask the next;
+ * LYK_INVALID_ARGUMENT: the caller's mistake; LYK_CUDA: the context is lost. These reach the caller
+ * or the next implementation. Any other status means that the implementation has failed: it is off
+ * for the rest of the process, with one warning that ends in the text which the function may have
+ * set with lyk_set_error_message. `arguments` and what it points to belong to the caller of the
+ * slot and live during the call. May be called by several threads at once, and may itself call any
+ * function of this header. */
+typedef int (*lyk_implementation_fn)(void* user, const lyk_arguments* arguments);
+
+/* Whether the implementation can work in this process at all: positive yes, zero no, negative that
+ * it could not tell, which is a no with one warning. Asked when a call or lyk_resolve first needs
+ * the answer, and again after anything was registered or unregistered or the environment was read
+ * again; by several threads at once if they come together. */
+typedef int (*lyk_predicate_fn)(void* user);
+
+enum {
+  LYK_DETERMINISTIC_FORWARD = 1, /* the same bits every time */
+  LYK_DETERMINISTIC_BACKWARD = 2,
+  LYK_HAS_NO_BACKWARD = 4 /* passed over where a gradient is needed, and in LYK_BACKWARD */
+};
+
+typedef struct lyk_implementation {
+  uint32_t size;
+  uint32_t flags;   /* LYK_DETERMINISTIC_*, LYK_HAS_NO_BACKWARD */
+  const char* name; /* 1 to 64 of a-z, 0-9, _, - and . ; not "hub", "cuda" or "cpu" */
+  lyk_implementation_fn fn;
+  lyk_predicate_fn predicate; /* NULL: always */
+  void* user;                 /* handed to both; not the library's */
+} lyk_implementation;
+
+/* Puts an implementation on top of all that `slot` has. A slot comes into being with its first
+ * implementation; its name is 1 to 64 of a-z, 0-9 and _, beginning with a letter. The same name may
+ * be registered again and lies on top of the earlier one. Fails with LYK_INVALID_ARGUMENT; with
+ * LYK_BUSY after 4096 registrations in one process. */
+LYK_API int lyk_register(const char* slot, const lyk_implementation* implementation);
+
+/* Takes every registration of that name from `slot`. Calls that began before may still be in it:
+ * `fn`, `predicate` and `user` must stay good until those have returned. Fails with LYK_NOT_FOUND
+ * if there is none; what this library brings itself cannot be taken away, only switched off. */
+LYK_API int lyk_unregister(const char* slot, const char* name);
+
+/* The name of the implementation that a call of `slot` would try first: the first that is not off
+ * and whose predicate says yes. The string lives as long as the process. Fails with
+ * LYK_NOT_ELIGIBLE if there is none. Touches neither driver nor service. */
+LYK_API int lyk_resolve(const char* slot, const char** name);
+
+typedef struct lyk_implementation_state {
+  uint32_t size;
+  int32_t is_active; /* 1: it may be called; 0: passed over */
+  const char* name;
+  const char* reason; /* why so, one line: "off since its first launch failed: ..." */
+} lyk_implementation_state;
+
+/* Receives one implementation after the other, in the order in which a call tries them. The struct
+ * and its strings live until it returns. It must not call the library. */
+typedef void (*lyk_state_fn)(void* user, const lyk_implementation_state* state);
+
+/* What a call of `slot` would do and why: every implementation, with what keeps it from running. An
+ * unknown slot has none and is no error. Touches neither driver nor service. */
+LYK_API int lyk_active(const char* slot, lyk_state_fn each, void* user);
+
+/* Reads the environment again, which is otherwise read once, by the first call that needs it:
+ * LIBREYOLO_KERNELS, LIBREYOLO_QUANT_KERNELS, LIBREYOLO_HUB_KERNELS, LIBREYOLO_KERNELS_DISABLE,
+ * LIBREYOLO_KERNELS_DETERMINISTIC and those of lyk_client_open. What has failed stays off. Must not
+ * run while another thread changes the environment. Fails with LYK_INVALID_ARGUMENT and the name of
+ * the variable; what was read before then stays in force. */
+LYK_API int lyk_reload_environment(void);
+
+/* Receives a warning: one line, without a newline, that says what failed, why, and what runs
+ * instead. Called by the thread whose call it concerns, with nothing locked. */
+typedef void (*lyk_message_fn)(void* user, const char* text);
+
+/* Where warnings go instead of standard error; NULL: to standard error again. There is one for each
+ * implementation that goes off and for each predicate that fails, and nothing else. `fn` and `user`
+ * must stay good for the rest of the process. */
+LYK_API int lyk_set_message_callback(lyk_message_fn fn, void* user);
+
+/* For implementations and predicates: the text of the failure that they are about to return. One
+ * line, copied, cut after 1000 bytes. */
+LYK_API void lyk_set_error_message(const char* text);
 
 /* ---- client --------------------------------------------------------------------------------- */
 
