@@ -1,0 +1,80 @@
+// Runs a kernel: blocks one after another, the threads of a block one after another from one
+// barrier to the next. The order of both comes from a seed, so that code which depends on it gives
+// different results for different seeds, and the same for the same.
+//
+// Thread rule: run() may be called from several threads at once, also for one module and one
+// Memory; kernels that touch the same bytes at the same time race, as on a device. A LoadedModule
+// must outlive the runs of its kernels.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "proto/result.hpp"
+#include "tests/fakes/softcuda/ptx/fault.hpp"
+#include "tests/fakes/softcuda/ptx/memory.hpp"
+#include "tests/fakes/softcuda/ptx/module.hpp"
+
+namespace softcuda::ptx {
+
+// A module with its variables placed in the memory of a device. Owns the memory of the variables:
+// freed with it. `memory` must outlive it.
+class LoadedModule {
+public:
+  [[nodiscard]] static lyk::Result<LoadedModule> load(std::shared_ptr<const Module> module,
+                                                      Memory& memory);
+  LoadedModule(LoadedModule&&) noexcept = default;
+  LoadedModule& operator=(LoadedModule&&) noexcept = default;
+  LoadedModule(const LoadedModule&) = delete;
+  LoadedModule& operator=(const LoadedModule&) = delete;
+  ~LoadedModule() = default;
+
+  [[nodiscard]] const Module& module() const;
+  // Where a variable lies, as for cuModuleGetGlobal.
+  [[nodiscard]] std::optional<Range> variable(std::string_view name) const;
+
+private:
+  struct Placed;
+  struct Unplace {
+    void operator()(Placed* placed) const;
+  };
+  explicit LoadedModule(std::unique_ptr<Placed, Unplace> placed) : placed_(std::move(placed)) {}
+
+  std::unique_ptr<Placed, Unplace> placed_;
+};
+
+struct Checks {
+  bool race = false;
+  bool uninitialised = false;
+};
+
+struct Launch {
+  Dimensions grid;
+  Dimensions block;
+  std::uint32_t dynamic_shared_bytes = 0;
+  // As many as Kernel::parameter_bytes; each parameter at its offset.
+  std::span<const std::byte> parameters;
+  std::uint64_t seed = 0;  // 0 is the plain order: blocks and threads ascending
+  Checks checks;
+  // Of all threads together. Stops kernels that wait for something that never comes.
+  std::uint64_t instructions_max = 100'000'000'000;
+};
+
+// Limits that hold on every device from sm_75 on. Which shared memory size a device allows is the
+// driver's to check; here it only has to fit the address window.
+inline constexpr std::uint32_t block_threads_max = 1024;
+inline constexpr std::uint32_t shared_bytes_max = 256 * 1024;
+
+// Nothing, or the fault that ended the launch: what was written before it stays written.
+[[nodiscard]] std::optional<Fault> run(const LoadedModule& loaded,
+                                       const Kernel& kernel,
+                                       const Launch& launch,
+                                       Memory& memory);
+
+}  // namespace softcuda::ptx
