@@ -57,6 +57,14 @@ Error not_ours(int number, const fs::path& path) {
   return error;
 }
 
+Error no_folder(const fs::path& path, const struct stat& status) {
+  if (S_ISLNK(status.st_mode))
+    return {Code::refused,
+            str(what("folder", path), " is a link, and only the store as a whole may be one: ",
+                "move the folder that it leads to back to its place")};
+  return {Code::refused, str(what("folder", path), " is something else: move that away")};
+}
+
 // A file in memory for as long as this lives; no bytes if it cannot be mapped.
 class MappedFile {
 public:
@@ -99,6 +107,10 @@ fs::path Layout::quarantine(const Digest& expected, std::optional<Digest> actual
   return quarantine() / str(expected.hex(), ".", actual ? actual->hex() : "unreadable");
 }
 
+fs::path Layout::quarantine_of_no_file(const Digest& expected, std::uint64_t inode) const {
+  return quarantine() / str(expected.hex(), ".not-a-file-", inode);
+}
+
 Result<void> Layout::create(unsigned root_mode) const {
   // The folders above the root are the user's ($XDG_CACHE_HOME may not exist yet): private too.
   std::vector<fs::path> missing;
@@ -128,14 +140,22 @@ Result<void> Layout::check_owner() const {
   if (::stat(root_.c_str(), &status) != 0)
     return os_error(errno, what("open", root_));
   if (!S_ISDIR(status.st_mode))
-    return Error{Code::refused, str(what("store", root_), ": not a folder")};
+    return Error{Code::refused, "not a folder"};
   if ((status.st_mode & 0022U) != 0)
     return Error{Code::refused,
-                 str(what("store", root_), ": others may write in it; mend it with: chmod go-w ",
-                     quoted(root_.string()))};
+                 str("others may write in it; mend it with: chmod go-w ", quoted(root_.string()))};
   if (status.st_uid != ::geteuid() && status.st_uid != 0)
-    return Error{Code::refused, str(what("store", root_), ": it belongs to uid ", status.st_uid,
+    return Error{Code::refused, str("it belongs to uid ", status.st_uid,
                                     ", which is neither root nor uid ", ::geteuid())};
+  return {};
+}
+
+Result<void> Layout::check_folders() const {
+  for (const fs::path& folder : {root_ / "blobs", blobs(), git(), tmp(), locks(), quarantine()}) {
+    LYK_TRY_ASSIGN(const auto status, stat_entry(folder));
+    if (status && !S_ISDIR(status->st_mode))
+      return no_folder(folder, *status);
+  }
   return {};
 }
 
@@ -195,7 +215,7 @@ Result<std::uint64_t> free_bytes(const fs::path& path) {
   return std::uint64_t{status.f_bavail} * std::uint64_t{status.f_frsize};
 }
 
-Result<std::optional<struct stat>> stat_file(const fs::path& path) {
+Result<std::optional<struct stat>> stat_entry(const fs::path& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {
     const int number = errno;
@@ -203,8 +223,6 @@ Result<std::optional<struct stat>> stat_file(const fs::path& path) {
       return std::optional<struct stat>{};
     return os_error(number, what("stat", path));
   }
-  if (!S_ISREG(status.st_mode))
-    return Error{Code::refused, str(what("store file", path), ": not a regular file")};
   return std::optional{status};
 }
 
@@ -217,27 +235,39 @@ Time mtime_of(const struct stat& status) {
   return Time{std::chrono::seconds{status.st_mtim.tv_sec}};
 }
 
-Result<std::optional<UniqueFd>> open_file(const fs::path& path) {
-  // NONBLOCK: a fifo that somebody put there must not hold us up.
-  UniqueFd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
-  if (!fd) {
+Result<std::optional<StoreFile>> open_file(const fs::path& path) {
+  LYK_TRY_ASSIGN(const auto seen, stat_entry(path));
+  if (!seen)
+    return std::optional<StoreFile>{};
+  // Opening a device can do something, so it is not even tried.
+  if (!S_ISREG(seen->st_mode))
+    return std::optional{StoreFile{.fd = UniqueFd{}, .status = *seen}};
+  // It may have been replaced since. NONBLOCK: a fifo must not hold us up.
+  StoreFile file{
+      .fd = UniqueFd{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)}};
+  if (!file.fd) {
     const int number = errno;
     if (number == ENOENT || number == ENOTDIR)
-      return std::optional<UniqueFd>{};
+      return std::optional<StoreFile>{};
     return os_error(number, what("open", path));
   }
-  return std::optional{std::move(fd)};
+  if (::fstat(file.fd.get(), &file.status) != 0)
+    return os_error(errno, what("stat", path));
+  if (!S_ISREG(file.status.st_mode))
+    file.fd.reset();
+  return std::optional{std::move(file)};
 }
 
 Result<void> make_folder(const fs::path& path, unsigned mode) {
-  if (::mkdir(path.c_str(), mode) != 0) {
-    const int number = errno;
-    // EROFS and EACCES come before EEXIST on some file systems: what is there is good.
-    struct stat status {};
-    if (::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode))
-      return {};
+  if (::mkdir(path.c_str(), mode) == 0)
+    return {};
+  const int number = errno;
+  // EROFS and EACCES come before EEXIST on some file systems: what is there is good.
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0)
     return os_error(number, what("make folder", path));
-  }
+  if (!S_ISDIR(status.st_mode))
+    return no_folder(path, status);
   return {};
 }
 
@@ -295,6 +325,9 @@ Result<void> for_each_blob_file(const Layout& layout,
                                 const std::function<Result<void>(const Digest& sha256)>& visit) {
   return for_each_entry(layout.blobs(), [&](const std::string& folder) -> Result<void> {
     if (folder.size() != 2)
+      return {};
+    LYK_TRY_ASSIGN(const auto status, stat_entry(layout.blobs() / folder));
+    if (!status || !S_ISDIR(status->st_mode))
       return {};
     return for_each_entry(layout.blobs() / folder, [&](const std::string& file) -> Result<void> {
       const auto sha256 = Digest::parse(file);

@@ -37,13 +37,20 @@ public:
   std::filesystem::path locks() const { return root_ / "locks"; }
   std::filesystem::path quarantine() const { return root_ / "quarantine"; }
   std::filesystem::path quarantine(const Digest& expected, std::optional<Digest> actual) const;
+  // Of what is no file at all. The inode keeps two of them apart: a folder cannot be renamed over
+  // another one, nor a file over a folder.
+  std::filesystem::path quarantine_of_no_file(const Digest& expected, std::uint64_t inode) const;
 
   // Makes what is missing, and checks that we may write in all of it. io: not possible, with the
   // path; for a folder of somebody else's also with the command that mends it.
   Result<void> create(unsigned root_mode) const;
 
-  // refused: not a folder, or one in which others may write.
+  // refused: not a folder, or one in which others may write. The caller names the store.
   Result<void> check_owner() const;
+
+  // refused: one of the store's own folders is there and is a link or no folder. The root itself
+  // may be a link: whoever moves a store moves all of it, so that a rename stays on one disk.
+  Result<void> check_folders() const;
 
 private:
   std::filesystem::path root_;
@@ -63,15 +70,22 @@ std::string host_name();
 // Bytes that we may still write.
 Result<std::uint64_t> free_bytes(const std::filesystem::path& path);
 
-// Empty: there is no such file. refused for anything but a regular file.
-Result<std::optional<struct stat>> stat_file(const std::filesystem::path& path);
+// What stands at the path, a link for itself. Empty: nothing does.
+Result<std::optional<struct stat>> stat_entry(const std::filesystem::path& path);
 StatHint hint_of(const struct stat& status);
 Time mtime_of(const struct stat& status);
 
-// Read only, close-on-exec, no link at the end of the path. Empty: there is no such file.
-Result<std::optional<UniqueFd>> open_file(const std::filesystem::path& path);
+// What stands where a file of the store belongs.
+struct StoreFile {
+  UniqueFd fd;  // read only, close-on-exec; none: not a regular file, so it was not opened
+  struct stat status {};
+};
 
-Result<void> make_folder(const std::filesystem::path& path, unsigned mode);  // may exist already
+// Empty: nothing stands there. Links are not followed, and nothing that could block is waited for.
+Result<std::optional<StoreFile>> open_file(const std::filesystem::path& path);
+
+// May exist already; a link to a folder is none.
+Result<void> make_folder(const std::filesystem::path& path, unsigned mode);
 Result<void> sync_folder(const std::filesystem::path& path);
 Result<void> rename_file(const std::filesystem::path& from, const std::filesystem::path& to);
 Result<void> unlink_file(const std::filesystem::path& path);  // may be gone already
@@ -84,7 +98,7 @@ std::vector<image::Image> read_device_images(int fd, std::uint64_t bytes);
 Result<void> for_each_entry(const std::filesystem::path& folder,
                             const std::function<Result<void>(const std::string& name)>& visit);
 
-// Every file of blobs/ that has the name and the place of a blob.
+// Everything in blobs/ that has the name and the place of a blob, be it a file or not.
 Result<void> for_each_blob_file(const Layout& layout,
                                 const std::function<Result<void>(const Digest& sha256)>& visit);
 

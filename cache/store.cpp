@@ -189,6 +189,7 @@ Result<void> Store::publish(Staging& staging,
   LYK_TRY_ASSIGN(Transaction transaction, index->begin());
   LYK_TRY_ASSIGN(const auto known, index->blob(sha256));
   LYK_TRY(make_folder(layout.blob_folder(sha256), 0700));
+  LYK_TRY(state_->clear_place(sha256));
   LYK_TRY(rename_file(staging.path_, layout.blob(sha256)));
   staging.path_.clear();
   const auto finish = [&]() -> Result<void> {
@@ -261,10 +262,13 @@ Result<std::optional<Blob>> Store::adopt(const Entry& entry,
 }
 
 Result<UniqueFd> Store::open_blob(const Digest& sha256) const {
-  LYK_TRY_ASSIGN(auto fd, open_file(state_->layout.blob(sha256)));
-  if (!fd)
+  LYK_TRY_ASSIGN(auto file, open_file(state_->layout.blob(sha256)));
+  if (!file)
     return Error{Code::not_cached, str("blob ", sha256.hex(), ": not in the store")};
-  return std::move(*fd);
+  if (!file->fd)
+    return Error{Code::not_cached,
+                 str("blob ", sha256.hex(), ": not a regular file; `verify` moves it away")};
+  return std::move(file->fd);
 }
 
 Result<std::vector<StoredImage>> Store::images(const Origin& origin) const {

@@ -68,7 +68,7 @@ using VerifyCallback = std::function<Continue(const VerifyProgress&)>;
 struct Damaged {
   std::vector<FileName> names;
   Digest expected;
-  std::optional<Digest> actual;  // absent: the disk does not give the bytes back (EIO)
+  std::optional<Digest> actual;  // absent: no file, or the disk does not give it back (EIO)
 };
 struct Missing {
   std::vector<FileName> names;
@@ -96,8 +96,9 @@ struct Rebuilt {
 
 class Store {
 public:
-  // refused: made by a newer release, or a folder that others may write. corrupt_store: the index
-  // is not readable (the message names `rebuild-index`). io: cannot be made or written; names it.
+  // refused: made by a newer release, a folder that others may write, or a link inside it.
+  // corrupt_store: the index is not readable (the message names `rebuild-index`). io: cannot be
+  // made or written; names it.
   static Result<Store> open(const Options& options);
 
   Store(Store&&) noexcept;
@@ -136,9 +137,8 @@ public:
                                     const std::filesystem::path& hub_cache,
                                     Time now);
 
-  // --- out
-  // ----------------------------------------------------------------------------------------- Row,
-  // and file of the row's size. With a proof: only if it is the content that this proof names.
+  // --- out ---
+  // Row, and file of the row's size. With a proof: only if it is the content that this proof names.
   Result<std::optional<Blob>> find(const FileName& name, const Proof* proof = nullptr) const;
 
   // Read only, close-on-exec. not_cached: it is not there. The bytes are not hashed here: whoever
@@ -152,9 +152,8 @@ public:
   Result<Stats> stats() const;
   Result<std::vector<QuarantinedFile>> quarantine() const;  // newest first
 
-  // --- care
-  // ---------------------------------------------------------------------------------------- For
-  // the order of eviction. Kept to limits::use_granularity; nothing at all when read only.
+  // --- care ---
+  // For the order of eviction. Kept to limits::use_granularity; nothing at all when read only.
   Result<void> record_use(const Digest& sha256, Time now);
 
   // Hashes the blob anew. A damaged one goes to the quarantine, and its names are forgotten; not
@@ -181,9 +180,8 @@ public:
   // of `known`'s names that they prove to be. Uses are kept.
   Result<Rebuilt> rebuild_index(std::span<const Entry> known, Time now);
 
-  // --- shared places
-  // ------------------------------------------------------------------------------- The bare object
-  // store of a repo. The fetcher makes and fills it.
+  // --- shared places ---
+  // The bare object store of a repo. The fetcher makes and fills it.
   std::filesystem::path git_path(RepoType type, const RepoId& repo) const;
 
   // One at a time among all processes, where the file system can lock. busy after the deadline.

@@ -16,8 +16,9 @@ bool is_old(const struct stat& status, Time now) {
 }
 
 Result<void> collect_if_old(const std::filesystem::path& path, Time now, Orphans& orphans) {
-  LYK_TRY_ASSIGN(const auto status, stat_file(path));
-  if (!status || !is_old(*status, now))
+  LYK_TRY_ASSIGN(const auto status, stat_entry(path));
+  // No folder is ever ours here: what is in it is left to whoever made it.
+  if (!status || S_ISDIR(status->st_mode) || !is_old(*status, now))
     return {};
   LYK_TRY(unlink_file(path));
   ++orphans.files;
@@ -25,7 +26,7 @@ Result<void> collect_if_old(const std::filesystem::path& path, Time now, Orphans
   return {};
 }
 
-// `<expected>.<actual>`, as Layout::quarantine writes it.
+// `<expected>.<actual>`, as Layout::quarantine and quarantine_of_no_file write it.
 std::optional<QuarantinedFile> parse_quarantined(const std::string& file_name) {
   const auto dot = file_name.find('.');
   if (dot == std::string::npos)
@@ -33,7 +34,8 @@ std::optional<QuarantinedFile> parse_quarantined(const std::string& file_name) {
   const auto expected = Digest::parse(file_name.substr(0, dot));
   const std::string rest = file_name.substr(dot + 1);
   const auto actual = Digest::parse(rest);
-  if (!expected || (!actual && rest != "unreadable"))
+  const bool known = actual || rest == "unreadable" || rest.starts_with("not-a-file-");
+  if (!expected || !known)
     return std::nullopt;
   QuarantinedFile file;
   file.expected = *expected;
@@ -49,9 +51,9 @@ Result<std::vector<QuarantinedFile>> list_quarantine(const Layout& layout) {
     if (!file)
       return {};
     file->path = layout.quarantine() / file_name;
-    LYK_TRY_ASSIGN(const auto status, stat_file(file->path));
+    LYK_TRY_ASSIGN(const auto status, stat_entry(file->path));
     if (status) {
-      file->bytes = static_cast<std::uint64_t>(status->st_size);
+      file->bytes = S_ISREG(status->st_mode) ? static_cast<std::uint64_t>(status->st_size) : 0;
       file->since = Time{std::chrono::seconds{status->st_ctim.tv_sec}};  // of the rename
       out.push_back(std::move(*file));
     }
@@ -67,8 +69,8 @@ Result<std::vector<QuarantinedFile>> list_quarantine(const Layout& layout) {
 // Changed stat data first: of all hints the one that damage and foreign hands leave most often.
 void order_by_suspicion(std::vector<BlobRow>& rows, const Layout& layout) {
   std::stable_partition(rows.begin(), rows.end(), [&](const BlobRow& row) {
-    const auto status = stat_file(layout.blob(row.blob.sha256));
-    return !status || !*status || hint_of(**status) != row.stat ||
+    const auto status = stat_entry(layout.blob(row.blob.sha256));
+    return !status || !*status || !S_ISREG((*status)->st_mode) || hint_of(**status) != row.stat ||
            static_cast<std::uint64_t>((*status)->st_size) != row.blob.bytes;
   });
 }
@@ -91,8 +93,12 @@ Result<std::vector<BlobRow>> Store::State::rows_to_verify(const VerifyRequest& r
 
 Result<void> Store::State::trim_quarantine() {
   LYK_TRY_ASSIGN(const auto files, list_quarantine(layout));
-  for (std::size_t i = limits::quarantine_files_max; i < files.size(); ++i)
-    LYK_TRY(unlink_file(files[i].path));
+  for (std::size_t i = limits::quarantine_files_max; i < files.size(); ++i) {
+    LYK_TRY_ASSIGN(const auto status, stat_entry(files[i].path));
+    // A folder stays until somebody has looked into it: what is in it was never ours.
+    if (status && !S_ISDIR(status->st_mode))
+      LYK_TRY(unlink_file(files[i].path));
+  }
   return {};
 }
 
@@ -195,8 +201,8 @@ Result<Orphans> Store::collect_orphans(Time now) {
     return collect_if_old(layout.tmp() / file, now, orphans);
   };
   const auto lock = [&](const std::string& file) -> Result<void> {
-    LYK_TRY_ASSIGN(const auto status, stat_file(layout.locks() / file));
-    if (status && is_old(*status, now))
+    LYK_TRY_ASSIGN(const auto status, stat_entry(layout.locks() / file));
+    if (status && S_ISREG(status->st_mode) && is_old(*status, now))
       LYK_TRY(state_->locks.remove_if_free(file));
     return {};
   };

@@ -49,6 +49,22 @@ IndexStamp stamp_of(const std::filesystem::path& file) {
   return stamp;
 }
 
+// SQLite would follow a link, and might wait for a fifo.
+Result<void> check_index_files(const std::filesystem::path& file) {
+  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
+    const std::filesystem::path path = std::filesystem::path{file} += suffix;
+    LYK_TRY_ASSIGN(const auto status, stat_entry(path));
+    if (status && !S_ISREG(status->st_mode))
+      return Error{Code::refused,
+                   str("index ", quoted(path.string()),
+                       S_ISLNK(status->st_mode)
+                           ? " is a link, and only the store as a whole may be one: move the file "
+                             "that it leads to back to its place"
+                           : " is no regular file: move it away")};
+  }
+  return {};
+}
+
 struct Placed {
   std::filesystem::path file;
   Index::Journal journal = Index::Journal::wal;
@@ -70,6 +86,7 @@ Result<void> Store::State::open_writable() {
   LYK_TRY(layout.create(options.root_mode));
   LYK_TRY_ASSIGN(const Options::Disk disk, disk_of_root());
   LYK_TRY_ASSIGN(const Placed placed, place_index(layout, disk));
+  LYK_TRY(check_index_files(placed.file));
   index_is_complete = disk == Options::Disk::local;
 
   const bool rebuild = options.access == Options::Access::rebuild;
@@ -95,8 +112,10 @@ Result<void> Store::State::open_writable() {
 
 Result<void> Store::State::open_read_only() {
   LYK_TRY(layout.check_owner());
+  LYK_TRY(layout.check_folders());
   LYK_TRY_ASSIGN(const Options::Disk disk, disk_of_root());
   index_file = layout.root() / index_file_name(disk, host_name());
+  LYK_TRY(check_index_files(index_file));
   reader_stamp = stamp_of(index_file);
   LYK_TRY_ASSIGN(reader, Index::open_read_only(index_file));
   return {};

@@ -12,6 +12,19 @@
 
 namespace lyk::cache {
 
+namespace {
+
+// Empty: there are no bytes to hash, since it is no file or the disk does not give them back.
+Result<std::optional<FileHash>> hash_store_file(const StoreFile& file,
+                                                std::string_view name,
+                                                Hashes hashes) {
+  if (!file.fd)
+    return std::optional<FileHash>{};
+  return hash_file(file.fd.get(), name, hashes);
+}
+
+}  // namespace
+
 LockedIndex Store::State::write() {
   LYK_CHECK(writer.has_value());  // check_writable came before
   return {writer_mutex, *writer};
@@ -46,8 +59,9 @@ Result<std::optional<BlobRow>> Store::State::row_of(const Proof& proof) {
 }
 
 Result<bool> Store::State::is_in_place(const Blob& blob) const {
-  LYK_TRY_ASSIGN(const auto status, stat_file(layout.blob(blob.sha256)));
-  return status && static_cast<std::uint64_t>(status->st_size) == blob.bytes;
+  LYK_TRY_ASSIGN(const auto status, stat_entry(layout.blob(blob.sha256)));
+  return status && S_ISREG(status->st_mode) &&
+         static_cast<std::uint64_t>(status->st_size) == blob.bytes;
 }
 
 Result<void> Store::State::make_room(LockedIndex& index, std::uint64_t bytes) {
@@ -110,26 +124,23 @@ Result<Checked> Store::State::check_blob(const Digest& sha256, Time now) {
     LYK_TRY_ASSIGN(const LockedIndex index, read());
     LYK_TRY_ASSIGN(checked.names, index->names(row->id));
   }
-  LYK_TRY_ASSIGN(const auto fd, open_file(layout.blob(sha256)));
-  if (!fd)
+  LYK_TRY_ASSIGN(const auto file, open_file(layout.blob(sha256)));
+  if (!file)
     return checked;
-  struct stat status {};
-  if (::fstat(fd->get(), &status) != 0)
-    return os_error(errno, str("stat ", quoted(layout.blob(sha256).string())));
   LYK_TRY_ASSIGN(const auto hash,
-                 hash_file(fd->get(), layout.blob(sha256).string(), Hashes::sha256));
-  checked.bytes = hash ? hash->bytes : static_cast<std::uint64_t>(status.st_size);
+                 hash_store_file(*file, layout.blob(sha256).string(), Hashes::sha256));
+  checked.bytes = hash ? hash->bytes : 0;
   if (hash && hash->sha256 == sha256) {
     checked.verdict = Verdict::good;
     if (row && writer)
-      LYK_TRY(write()->set_verified(sha256, now, hint_of(status)));
+      LYK_TRY(write()->set_verified(sha256, now, hint_of(file->status)));
     return checked;
   }
   checked.verdict = Verdict::damaged;
   if (hash)
     checked.actual = hash->sha256;
   if (writer)
-    LYK_TRY(quarantine(sha256, checked.actual, hint_of(status)));
+    LYK_TRY(quarantine(sha256, checked.actual, hint_of(file->status)));
   return checked;
 }
 
@@ -139,33 +150,41 @@ Result<void> Store::State::quarantine(const Digest& expected,
   {
     LockedIndex index = write();
     LYK_TRY_ASSIGN(Transaction transaction, index->begin());
-    LYK_TRY_ASSIGN(const auto status, stat_file(layout.blob(expected)));
+    LYK_TRY_ASSIGN(const auto status, stat_entry(layout.blob(expected)));
     if (!status || hint_of(*status).inode != seen.inode)
       return {};  // gone or replaced meanwhile: what was damaged is no longer there
     LYK_TRY_ASSIGN(const auto row, index->blob(expected));
     if (row)
       LYK_TRY(index->drop_blob(row->id));
-    LYK_TRY(rename_file(layout.blob(expected), layout.quarantine(expected, actual)));
+    LYK_TRY(rename_file(layout.blob(expected),
+                        S_ISREG(status->st_mode)
+                            ? layout.quarantine(expected, actual)
+                            : layout.quarantine_of_no_file(expected, status->st_ino)));
     LYK_TRY(transaction.commit());
   }
   return trim_quarantine();
 }
 
+Result<void> Store::State::clear_place(const Digest& sha256) {
+  LYK_TRY_ASSIGN(const auto status, stat_entry(layout.blob(sha256)));
+  if (!status || S_ISREG(status->st_mode))
+    return {};
+  return rename_file(layout.blob(sha256), layout.quarantine_of_no_file(sha256, status->st_ino));
+}
+
 Result<Reindexed> Store::State::reindex(const Digest& sha256, Time now) {
   Reindexed out;
   const auto path = layout.blob(sha256);
-  LYK_TRY_ASSIGN(const auto fd, open_file(path));
-  if (!fd)
+  LYK_TRY_ASSIGN(const auto file, open_file(path));
+  if (!file)
     return out;
-  struct stat status {};
-  if (::fstat(fd->get(), &status) != 0)
-    return os_error(errno, str("stat ", quoted(path.string())));
-  LYK_TRY_ASSIGN(const auto hash, hash_file(fd->get(), path.string(), Hashes::sha256_and_git_blob));
+  LYK_TRY_ASSIGN(const auto hash,
+                 hash_store_file(*file, path.string(), Hashes::sha256_and_git_blob));
   if (!hash || hash->sha256 != sha256) {
     out.verdict = Verdict::damaged;
     if (hash)
       out.actual = hash->sha256;
-    LYK_TRY(quarantine(sha256, out.actual, hint_of(status)));
+    LYK_TRY(quarantine(sha256, out.actual, hint_of(file->status)));
     return out;
   }
   BlobRow row{.id = 0,
@@ -173,8 +192,8 @@ Result<Reindexed> Store::State::reindex(const Digest& sha256, Time now) {
               .git_blob = hash->git_blob,
               .added = now,
               .verified = now,
-              .stat = hint_of(status)};
-  const auto images = read_device_images(fd->get(), hash->bytes);
+              .stat = hint_of(file->status)};
+  const auto images = read_device_images(file->fd.get(), hash->bytes);
   LockedIndex index = write();
   LYK_TRY_ASSIGN(Transaction transaction, index->begin());
   LYK_TRY_ASSIGN(const bool there, is_in_place(row.blob));

@@ -91,6 +91,8 @@ struct Store::State {
                           std::optional<Digest> actual,
                           const StatHint& seen);
   Result<void> trim_quarantine();
+  // Moves away what is no file, over which no blob can be renamed. Under the one-writer lock.
+  Result<void> clear_place(const Digest& sha256);
   Result<Checked> check_blob(const Digest& sha256, Time now);
 
   Options options;

@@ -100,7 +100,7 @@ struct StoredRevision {
 
 struct QuarantinedFile {
   Digest expected;
-  std::optional<Digest> actual;  // absent: the disk did not give the bytes back
+  std::optional<Digest> actual;  // absent: no file, or the disk did not give it back
   std::uint64_t bytes = 0;
   Time since;
   std::filesystem::path path;

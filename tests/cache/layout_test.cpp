@@ -18,6 +18,7 @@ TEST(Layout, IsWhatTheFormatStates) {
   EXPECT_EQ(layout.quarantine(content, digest_of("other")),
             "/s/quarantine/" + hex + "." + digest_of("other").hex());
   EXPECT_EQ(layout.quarantine(content, std::nullopt), "/s/quarantine/" + hex + ".unreadable");
+  EXPECT_EQ(layout.quarantine_of_no_file(content, 7), "/s/quarantine/" + hex + ".not-a-file-7");
 }
 
 TEST(Layout, KnowsFileSystemsOfANetwork) {
@@ -47,19 +48,26 @@ TEST(Layout, LocksWorkOnALocalDisk) {
   EXPECT_TRUE(*work);
 }
 
-TEST(Layout, AFileIsARegularFileOrNone) {
+TEST(Layout, OnlyRegularFilesAreOpened) {
   lyk::test::TempDir folder;
-  EXPECT_FALSE(stat_file(folder.path() / "missing")->has_value());
-  EXPECT_FALSE(stat_file(folder.path() / "missing" / "deeper")->has_value());
-  write_file(folder.path() / "file", "content");
-  EXPECT_FALSE(stat_file(folder.path() / "file" / "deeper")->has_value());
-  EXPECT_EQ((*stat_file(folder.path() / "file"))->st_size, 7);
-  fs::create_symlink("file", folder.path() / "link");
-  EXPECT_FALSE(stat_file(folder.path() / "link"));
-  EXPECT_FALSE(open_file(folder.path() / "link"));
-  EXPECT_FALSE(stat_file(folder.path()));
   EXPECT_FALSE(open_file(folder.path() / "missing")->has_value());
-  EXPECT_TRUE(open_file(folder.path() / "file")->has_value());
+  EXPECT_FALSE(open_file(folder.path() / "missing" / "deeper")->has_value());
+  write_file(folder.path() / "file", "content");
+  EXPECT_FALSE(open_file(folder.path() / "file" / "deeper")->has_value());
+  const auto file = open_file(folder.path() / "file");
+  ASSERT_TRUE(file && *file);
+  EXPECT_TRUE((*file)->fd);
+  EXPECT_EQ((*file)->status.st_size, 7);
+
+  fs::create_symlink("file", folder.path() / "link");
+  ASSERT_EQ(::mkfifo((folder.path() / "fifo").c_str(), 0600), 0);
+  fs::create_directory(folder.path() / "folder");
+  for (const char* name : {"link", "fifo", "folder"}) {
+    const auto other = open_file(folder.path() / name);
+    ASSERT_TRUE(other && *other) << name;
+    EXPECT_FALSE((*other)->fd) << name;
+    EXPECT_FALSE(S_ISREG((*other)->status.st_mode)) << name;
+  }
 }
 
 TEST(Layout, OnlyFilesWithTheNameAndPlaceOfABlobAreBlobs) {
@@ -101,6 +109,8 @@ TEST(Layout, MakingAFolderThatIsThereIsFine) {
   EXPECT_TRUE(make_folder(folder.path() / "a", 0700));
   write_file(folder.path() / "file", "");
   EXPECT_FALSE(make_folder(folder.path() / "file", 0700));
+  fs::create_directory_symlink("a", folder.path() / "link");
+  EXPECT_FALSE(make_folder(folder.path() / "link", 0700));
   EXPECT_TRUE(unlink_file(folder.path() / "missing"));
   EXPECT_TRUE(sync_folder(folder.path()));
 }
