@@ -76,8 +76,7 @@ FlightResult run_guarded(const FlightPlan& plan,
 
 }  // namespace
 
-// ---- Ticket
-// ----------------------------------------------------------------------------------------
+// ---- Ticket ----
 
 Flights::Ticket::Ticket(std::shared_ptr<State> state, std::shared_ptr<Flight> flight)
     : state_(std::move(state)), flight_(std::move(flight)) {}
@@ -127,8 +126,7 @@ void Flights::Ticket::leave() noexcept {
   (void)flight_->stop.request_stop();  // false: somebody asked before
 }
 
-// ---- Flights
-// ---------------------------------------------------------------------------------------
+// ---- Flights ----
 
 Flights::Flights(std::size_t flights_per_uid_max) : state_(std::make_shared<State>()) {
   state_->flights_per_uid_max = flights_per_uid_max;

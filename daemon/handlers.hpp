@@ -54,8 +54,7 @@ Result<Answer> handle_rebuild_index(Call& call);  // handle_care.cpp
 Result<Answer> handle_pins(Call& call);           // handle_status.cpp
 Result<Answer> handle_status(Call& call);         // handle_status.cpp
 
-// ---- for handlers that take their time
-// ---------------------------------------------------------------
+// ---- for handlers that take their time ----
 
 // Sends a reply that announces more. The connection is broken if it cannot be delivered.
 void tell(Call& call, std::string_view text);

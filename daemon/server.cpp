@@ -79,8 +79,7 @@ Result<UniqueFd> event_fd() {
   return fd;
 }
 
-// ---- places
-// ----------------------------------------------------------------------------------------
+// ---- places ----
 
 Result<std::uint64_t> take_place(ServerState& state, uid_t uid) {
   const auto connections = state.connections.lock();
@@ -122,8 +121,7 @@ bool wait_for_no_connections(ServerState& state, steady_clock::time_point deadli
       [](const ServerState::Connections& connections) { return connections.open == 0; });
 }
 
-// ---- the thread of a connection
-// ----------------------------------------------------------------------
+// ---- the thread of a connection ----
 
 void serve_guarded(Seat& seat) {
   ServerState& state = seat.state;
@@ -188,8 +186,7 @@ Result<void> seat_connection(ServerState& state, UniqueFd& fd, Owner owner) {
   return {};
 }
 
-// ---- the accept thread
-// -------------------------------------------------------------------------------
+// ---- the accept thread ----
 
 // The answer to whatever the peer is about to ask. It has a whole socket buffer for it.
 void refuse(int fd, const Error& error) {
@@ -278,8 +275,7 @@ void run_acceptor(Acceptor& acceptor, const Log& log) {
 
 }  // namespace
 
-// ---- Server
-// ----------------------------------------------------------------------------------------
+// ---- Server ----
 
 Server::Server(std::unique_ptr<ServerState> state) : state_(std::move(state)) {}
 

@@ -49,8 +49,7 @@ struct Place {
   Error error(std::string_view why) const;  // invalid_argument
 };
 
-// ---- descriptions
-// ----------------------------------------------------------------------------------
+// ---- descriptions ----
 
 enum class Presence {
   always,        // the sender writes it, the receiver demands it
@@ -86,8 +85,7 @@ inline constexpr std::nullopt_t words_of = std::nullopt;
 template <typename T>
 struct Codec;
 
-// ---- values
-// ----------------------------------------------------------------------------------------
+// ---- values ----
 
 template <>
 struct Codec<std::string> {
@@ -178,8 +176,7 @@ struct Codec<Device> {
   static void write(std::string& out, const Device& value);
 };
 
-// ---- compounds
-// -------------------------------------------------------------------------------------
+// ---- compounds ----
 
 template <typename T>
 struct Codec<std::vector<T>> {

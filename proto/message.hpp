@@ -24,8 +24,7 @@ using JsonHandle = std::unique_ptr<JsonValue, JsonDeleter>;
 enum class Flow { single, more, oneway };  // what a call asks for
 enum class Continues { no, yes };          // what a reply announces
 
-// ---- calls
-// -----------------------------------------------------------------------------------------
+// ---- calls ----
 
 // A call whose envelope is understood and whose parameters are not looked at yet.
 struct ParsedCall {
@@ -46,8 +45,7 @@ std::string encode_call(const CallType& call, Flow flow = Flow::single);
 template <typename CallType>
 Result<CallType> decode_parameters(const ParsedCall& call);
 
-// ---- replies
-// ---------------------------------------------------------------------------------------
+// ---- replies ----
 
 // Every *Reply of methods.hpp: the message without its closing NUL.
 template <typename ReplyType>
@@ -72,8 +70,7 @@ Result<ParsedReply> parse_reply(std::string_view text);
 template <typename ReplyType>
 Result<ReplyType> decode_parameters(const ParsedReply& reply);
 
-// ---- org.varlink.service
-// ---------------------------------------------------------------------------
+// ---- org.varlink.service ----
 
 struct ServiceInfo {
   std::string vendor;

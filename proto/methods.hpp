@@ -160,8 +160,7 @@ struct Counters {
   std::uint64_t images_in_memory_bytes = 0;
 };
 
-// ---- calls: what a client sends
-// --------------------------------------------------------------------
+// ---- calls: what a client sends ----
 
 struct ResolveCall {
   static constexpr std::string_view method = "Resolve";
@@ -217,8 +216,7 @@ struct RebuildIndexCall {
   static constexpr std::string_view method = "RebuildIndex";
 };
 
-// ---- replies
-// ---------------------------------------------------------------------------------------
+// ---- replies ----
 
 struct ResolveReply {
   std::string slot;
