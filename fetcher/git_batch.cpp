@@ -110,7 +110,9 @@ Result<void> GitBatch::State::make_folder() {
   if (::mkdtemp(pattern.data()) == nullptr)
     return os_error(errno, str("create folder ", quoted(pattern)));
   folder = pattern;
-  git_repository_init_options options = GIT_REPOSITORY_INIT_OPTIONS_INIT;
+  git_repository_init_options options{};
+  // These initialisers fail only for a version that the library does not know.
+  (void)git_repository_init_options_init(&options, GIT_REPOSITORY_INIT_OPTIONS_VERSION);
   options.flags = GIT_REPOSITORY_INIT_BARE | GIT_REPOSITORY_INIT_NO_REINIT;
   git_repository* made = nullptr;
   if (git_repository_init_ext(&made, folder.c_str(), &options) < 0)
@@ -183,14 +185,16 @@ Result<void> GitBatch::State::connect() {
     return {};
   // No rewriting of URLs by anybody's configuration. libgit2 1.5 also leaks at every pattern of the
   // configuration that does not match, which a daemon cannot afford.
-  git_remote_create_options how = GIT_REMOTE_CREATE_OPTIONS_INIT;
+  git_remote_create_options how{};
+  (void)git_remote_create_options_init(&how, GIT_REMOTE_CREATE_OPTIONS_VERSION);
   how.repository = repository();
   how.flags = GIT_REMOTE_CREATE_SKIP_INSTEADOF | GIT_REMOTE_CREATE_SKIP_DEFAULT_FETCHSPEC;
   git_remote* made = nullptr;
   if (git_remote_create_with_opts(&made, wire.repo.text().c_str(), &how) < 0)
     return git_error("create remote");
   remote.reset(made);
-  git_remote_connect_options options = GIT_REMOTE_CONNECT_OPTIONS_INIT;
+  git_remote_connect_options options{};
+  (void)git_remote_connect_options_init(&options, GIT_REMOTE_CONNECT_OPTIONS_VERSION);
   options.callbacks.transport = make_git_transport;
   options.callbacks.payload = &wire;
   if (git_remote_connect_ext(made, GIT_DIRECTION_FETCH, &options) < 0)
@@ -222,7 +226,8 @@ Result<void> GitBatch::State::download(const std::vector<std::string>& refspecs)
   for (const std::string& refspec : refspecs)
     pointers.push_back(const_cast<char*>(refspec.c_str()));  // NOLINT: libgit2 only reads it
   const git_strarray specs{pointers.data(), pointers.size()};
-  git_fetch_options options = GIT_FETCH_OPTIONS_INIT;
+  git_fetch_options options{};
+  (void)git_fetch_options_init(&options, GIT_FETCH_OPTIONS_VERSION);
   options.callbacks.transport = make_git_transport;
   options.callbacks.payload = &wire;
   options.download_tags = GIT_REMOTE_DOWNLOAD_TAGS_NONE;
