@@ -54,7 +54,7 @@ public:
   static Result<Index> open_read_only(const std::filesystem::path& file);
 
   Result<Transaction> begin() { return Transaction::begin(database_); }
-  // corrupt_store with SQLite's own first finding.
+  // corrupt_store: SQLite finds a page or a row that is not as it should be.
   Result<void> check();
 
   // --- blobs ---

@@ -39,7 +39,7 @@ Result<bool> has_our_schema(Database& database) {
     return false;
   LYK_TRY_ASSIGN(const std::int64_t application, pragma(database, "application_id"));
   if (application != application_id)
-    return Error{Code::corrupt_store, "index: the file is a database of another program"};
+    return database.damage("a database of another program");
   if (version > format_version)
     return Error{Code::refused,
                  str("made by a newer release (format ", version, ", this program knows ",
@@ -164,13 +164,12 @@ Result<void> Index::check() {
   Query query{statement};
   LYK_TRY_ASSIGN(const bool there, query.next());
   if (!there || query.text(0) != "ok")
-    return Error{Code::corrupt_store, str("index: ", quoted(query.text(0)))};
+    return database_.damage("damaged");
   LYK_TRY_ASSIGN(Statement references, database_.prepare("PRAGMA foreign_key_check"));
   Query dangling{references};
   LYK_TRY_ASSIGN(const bool found, dangling.next());
   if (found)
-    return Error{Code::corrupt_store,
-                 str("index: a row of ", quoted(dangling.text(0)), " refers to nothing")};
+    return database_.damage("damaged: a row refers to nothing");
   return {};
 }
 

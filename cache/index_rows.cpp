@@ -23,16 +23,12 @@ void bind_origin(Query& query, const Origin& origin) {
 
 namespace {
 
-Error unreadable(std::string_view what) {
-  return {Code::corrupt_store, str("index: ", what, " is not readable")};
-}
-
 template <typename Id>
 Result<Id> hash_at(const Query& query, int column) {
   Id out;
   const auto bytes = query.bytes(column);
   if (bytes.size() != out.bytes.size())
-    return unreadable("a hash");
+    return query.damage("a hash is not readable");
   std::copy(bytes.begin(), bytes.end(), out.bytes.begin());
   return out;
 }
@@ -46,7 +42,7 @@ Result<Digest> digest_at(const Query& query, int column) {
 Result<RepoPath> path_at(const Query& query, int column) {
   auto path = RepoPath::parse(query.text(column));
   if (!path)
-    return unreadable("a path");
+    return query.damage("a path is not readable");
   return path;
 }
 
@@ -58,7 +54,7 @@ Result<Origin> origin_at(const Query& query, int column) {
   auto repo = RepoId::parse(query.text(column));
   const auto type = parse_repo_type(query.text(column + 1));
   if (!repo || !type)
-    return unreadable("a repo");
+    return query.damage("a repo is not readable");
   LYK_TRY_ASSIGN(const GitId commit, hash_at<GitId>(query, column + 2));
   return Origin{*type, std::move(*repo), commit};
 }
@@ -107,7 +103,7 @@ Result<std::optional<CudaVersion>> version_at(const Query& query, int column) {
     return std::optional<CudaVersion>{};
   const auto version = CudaVersion::parse(query.text(column));
   if (!version)
-    return unreadable("a CUDA version");
+    return query.damage("a CUDA version is not readable");
   return std::optional<CudaVersion>{*version};
 }
 
@@ -120,14 +116,16 @@ Result<StoredImage> image_row(const Query& query) {
   const auto container = image::parse_container(query.text(5));
   const auto compression = image::parse_compression(query.text(7));
   if (!kind || !container || !compression)
-    return unreadable("the kind of an image");
+    return query.damage("the kind of an image is not readable");
   const auto arch = Arch::parse(query.text(6));
   if (!arch)
-    return unreadable("an architecture");
+    return query.damage("an architecture is not readable");
   LYK_TRY_ASSIGN(const Digest sha256, digest_at(query, 9));
   LYK_TRY_ASSIGN(const auto toolkit, version_at(query, 10));
   LYK_TRY_ASSIGN(const auto ptx_version, version_at(query, 11));
-  LYK_TRY_ASSIGN(auto kernels, decode_kernels(query.bytes(15)));
+  auto kernels = decode_kernels(query.bytes(15));
+  if (!kernels)
+    return query.damage("a list of kernels is not readable");
   return StoredImage{
       .path = std::move(path),
       .file = {file, count_at(query, 2)},
@@ -140,7 +138,7 @@ Result<StoredImage> image_row(const Query& query) {
                 .sha256 = sha256,
                 .toolkit = toolkit,
                 .ptx_version = ptx_version,
-                .kernels = std::move(kernels),
+                .kernels = std::move(*kernels),
                 .location = {count_at(query, 12), count_at(query, 13), count_at(query, 14)}}};
 }
 

@@ -68,7 +68,7 @@ std::string encode_kernels(std::span<const image::Kernel> kernels) {
   return out;
 }
 
-Result<std::vector<image::Kernel>> decode_kernels(std::span<const std::uint8_t> encoded) {
+std::optional<std::vector<image::Kernel>> decode_kernels(std::span<const std::uint8_t> encoded) {
   std::string_view rest{reinterpret_cast<const char*>(encoded.data()), encoded.size()};
   std::vector<image::Kernel> out;
   while (!rest.empty()) {
@@ -77,7 +77,7 @@ Result<std::vector<image::Kernel>> decode_kernels(std::span<const std::uint8_t> 
     const auto layout = readable ? take_until(rest, '\0') : std::nullopt;
     auto parsed = layout ? parameters(*layout) : std::nullopt;
     if (!parsed)
-      return Error{Code::corrupt_store, "index: a list of kernels is not readable"};
+      return std::nullopt;
     out.push_back({std::string{*symbol}, std::string{*readable}, std::move(*parsed)});
   }
   return out;

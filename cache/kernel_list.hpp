@@ -3,18 +3,18 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "kernels/image/image.hpp"
-#include "proto/result.hpp"
 
 namespace lyk::cache {
 
 std::string encode_kernels(std::span<const image::Kernel> kernels);
 
-// corrupt_store for anything that `encode_kernels` does not write.
-Result<std::vector<image::Kernel>> decode_kernels(std::span<const std::uint8_t> encoded);
+// Empty for anything that `encode_kernels` does not write.
+std::optional<std::vector<image::Kernel>> decode_kernels(std::span<const std::uint8_t> encoded);
 
 }  // namespace lyk::cache

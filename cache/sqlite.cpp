@@ -35,10 +35,22 @@ Code code_of(int result) {
   }
 }
 
+std::string file_of(sqlite3* database) {
+  const char* name = sqlite3_db_filename(database, "main");
+  return str("index ", quoted(name == nullptr || *name == '\0' ? "in memory" : name));
+}
+
+Error damage_of(sqlite3* database, std::string_view found) {
+  return {Code::corrupt_store, str(file_of(database), ": ", found,
+                                   "; start it anew with `libreyolo-kernels rebuild-index`")};
+}
+
 // Called on the line after the failure, with errno as it was then: SQLite's message is that of its
 // last call, and it keeps only some of the causes in sqlite3_system_errno.
 Error sqlite_error(sqlite3* database, int result, int last_errno, std::string_view what) {
   const Code code = code_of(result);
+  if (code == Code::corrupt_store)
+    return damage_of(database, "damaged");
   std::string message = str(what, ": ", sqlite3_errmsg(database));
   if (code != Code::io)
     return {code, std::move(message)};
@@ -48,11 +60,6 @@ Error sqlite_error(sqlite3* database, int result, int last_errno, std::string_vi
     return {code, std::move(message)};
   return {is_full(cause) || is_full(last_errno) ? Code::no_space : code,
           os_error(is_full(last_errno) ? last_errno : cause, message).message};
-}
-
-std::string file_of(sqlite3* database) {
-  const char* name = sqlite3_db_filename(database, "main");
-  return str("index ", quoted(name == nullptr || *name == '\0' ? "in memory" : name));
 }
 
 // A path as the `file:` URI that carries SQLite's options.
@@ -147,6 +154,10 @@ std::int64_t Database::changed_rows() const {
   return sqlite3_changes64(database_.get());
 }
 
+Error Database::damage(std::string_view found) const {
+  return damage_of(database_.get(), found);
+}
+
 Query::~Query() {
   (void)sqlite3_reset(statement_);           // repeats the error of the last step
   (void)sqlite3_clear_bindings(statement_);  // cannot fail
@@ -220,6 +231,10 @@ std::span<const std::uint8_t> Query::bytes(int column) const {
 
 bool Query::is_null(int column) const {
   return sqlite3_column_type(statement_, column) == SQLITE_NULL;
+}
+
+Error Query::damage(std::string_view found) const {
+  return damage_of(sqlite3_db_handle(statement_), found);
 }
 
 Result<Transaction> Transaction::begin(Database& database) {

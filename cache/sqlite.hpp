@@ -49,6 +49,10 @@ public:
   std::int64_t last_insert_id() const;
   std::int64_t changed_rows() const;  // by the statement that ran last
 
+  // corrupt_store: `found` was found wrong. SQLite's own words are no help to a reader: the error
+  // names the file and the command that mends it.
+  Error damage(std::string_view found) const;
+
 private:
   struct Close {
     void operator()(sqlite3* database) const noexcept;
@@ -80,6 +84,8 @@ public:
   std::string_view text(int column) const;
   std::span<const std::uint8_t> bytes(int column) const;
   bool is_null(int column) const;
+
+  Error damage(std::string_view found) const;  // as Database::damage
 
 private:
   sqlite3_stmt* statement_;  // borrowed

@@ -20,8 +20,6 @@ LockWait short_wait() {
 }
 
 Error store_error(Error error, const std::filesystem::path& root) {
-  if (error.code == Code::corrupt_store)
-    error.message += ": start it anew with `libreyolo-kernels rebuild-index`";
   return annotate(std::move(error), str("store ", quoted(root.string())));
 }
 

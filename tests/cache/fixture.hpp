@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -121,6 +122,15 @@ inline void flip_byte(const std::filesystem::path& path) {
   std::string content = read_file(path);
   content[content.size() / 2] = static_cast<char>(content[content.size() / 2] ^ 1);
   std::ofstream{path, std::ios::binary | std::ios::in} << content;
+}
+
+// Everything of an index but its first page, so that it opens and cannot be read.
+inline void damage_index(const std::filesystem::path& file) {
+  constexpr std::size_t page_bytes = 4096;
+  std::string content = read_file(file);
+  ASSERT_GT(content.size(), page_bytes);
+  std::fill(content.begin() + page_bytes, content.end(), 'x');
+  write_file(file, content);
 }
 
 inline std::size_t files_below(const std::filesystem::path& folder) {

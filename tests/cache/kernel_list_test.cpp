@@ -20,7 +20,7 @@ TEST(KernelList, ComesBackAsItWasWritten) {
   };
   for (const auto& kernels : lists) {
     const auto read = decode_kernels(bytes_of(encode_kernels(kernels)));
-    ASSERT_TRUE(read) << read.error().message;
+    ASSERT_TRUE(read);
     EXPECT_EQ(*read, kernels);
   }
 }
@@ -49,9 +49,7 @@ TEST(KernelList, RefusesWhatItDoesNotWrite) {
                                      "k\0k\0"
                                      "0:4294967296\0"sv,
                                      "k\0k\0 0:8\0"sv}) {
-    const auto read = decode_kernels(bytes_of(bad));
-    ASSERT_FALSE(read) << bad;
-    EXPECT_EQ(read.error().code, Code::corrupt_store);
+    EXPECT_FALSE(decode_kernels(bytes_of(bad))) << bad;
   }
 }
 

@@ -73,6 +73,33 @@ TEST_F(StoreRebuildTest, AnIndexThatCannotBeReadIsPutAsideForANewOne) {
   expect_clean(anew);
 }
 
+TEST_F(StoreRebuildTest, AnIndexThatOpensAndCannotBeReadIsPutAsideToo) {
+  store_ = open_store(options(folder_.path() / "another"));
+  damage_index(root_ / "index.sqlite3");
+  const std::string damaged = read_file(root_ / "index.sqlite3");
+  {
+    Store store = open_store(options(root_));
+    const std::string expected = str("index '", (root_ / "index.sqlite3").string(),
+                                     "': damaged; start it anew with `libreyolo-kernels "
+                                     "rebuild-index`");
+    const auto verified = store.verify_all({}, {}, day_one);
+    ASSERT_FALSE(verified);
+    EXPECT_EQ(verified.error().code, Code::corrupt_store);
+    EXPECT_EQ(verified.error().message, expected);
+    const auto listed = store.revisions();
+    ASSERT_FALSE(listed);
+    EXPECT_EQ(listed.error().message, expected);
+  }
+  Options rebuilding = options(root_);
+  rebuilding.access = Options::Access::rebuild;
+  Store anew = open_store(rebuilding);
+  EXPECT_EQ(read_file(root_ / "index.sqlite3.damaged"), damaged);
+  const auto rebuilt = anew.rebuild_index(known_, day_one);
+  ASSERT_TRUE(rebuilt) << rebuilt.error().message;
+  EXPECT_EQ(rebuilt->files, 2U);
+  expect_clean(anew);
+}
+
 TEST_F(StoreRebuildTest, AnIndexInUseIsNotPutAside) {
   // The store of this test has it open.
   std::filesystem::resize_file(root_ / "index.sqlite3", 0);

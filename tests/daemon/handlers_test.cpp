@@ -180,6 +180,22 @@ TEST_F(Handlers, RebuildIndexFindsThePinnedFilesAgain) {
   EXPECT_EQ(rebuilt.revisions, 1U);
 }
 
+TEST_F(Handlers, RebuildIndexHealsAnIndexThatTheServiceHasOpen) {
+  const std::filesystem::path index = house_.cache() / "index.sqlite3";
+  const auto bytes = std::filesystem::file_size(index);
+  ASSERT_GT(bytes, 4096U);
+  std::filesystem::resize_file(index, 4096);  // its first page still opens
+  std::filesystem::resize_file(index, bytes);
+  const Error damaged = refused(wire::VerifyCall{});
+  EXPECT_EQ(damaged.code, Code::corrupt_store);
+  EXPECT_EQ(damaged.message, "index '" + index.string() +
+                                 "': damaged; start it anew with `libreyolo-kernels "
+                                 "rebuild-index`");
+  EXPECT_EQ(ask<wire::RebuildIndexReply>(wire::RebuildIndexCall{}).files, 1U);
+  EXPECT_EQ(ask<wire::VerifyReply>(wire::VerifyCall{}).files, 1U);
+  EXPECT_EQ(ask<wire::StatusReply>(wire::StatusCall{}).store.files, 1U);
+}
+
 TEST_F(Handlers, PinsShowWhereEachCameFromAndWhatWasRefused) {
   house_.write_pin("broken", "slot = 3\n");
   ASSERT_TRUE(service_->reload());
