@@ -140,6 +140,25 @@ TEST_F(DaemonProgram, AConnectionOnDescriptorThreeMakesAPrivateInstance) {
   EXPECT_EQ(ended.output, "");  // it writes into its caller's stderr only what must be said
 }
 
+TEST_F(DaemonProgram, APrivateInstanceThatCannotStartTellsItsCallerWhy) {
+  house_.write_config("nonsense = 1\n");
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+  UniqueFd theirs{ends[0]};
+  WirePeer caller{UniqueFd{ends[1]}};
+  Program daemon({.arguments = arguments(), .environment = {}, .fd_3 = theirs.get()});
+  theirs.reset();
+  const std::string refusal = caller.ask("Status");
+  EXPECT_NE(refusal.find("\"error\":\"com.libreyolo.Kernels.InvalidArgument\""), std::string::npos)
+      << refusal;
+  EXPECT_NE(refusal.find((house_.path() / "daemon.toml").string()), std::string::npos) << refusal;
+  EXPECT_NE(refusal.find("nonsense"), std::string::npos) << refusal;
+  EXPECT_TRUE(caller.is_closed());
+  const Ended ended = daemon.wait();
+  EXPECT_EQ(ended.exit_code, 0);
+  EXPECT_EQ(ended.output, "");  // it was said to the one who asked
+}
+
 TEST_F(DaemonProgram, AListenerOnDescriptorThreeIsServed) {
   auto listener = listen_at(house_.socket(), Admission::own_user);
   ASSERT_TRUE(listener);

@@ -1,6 +1,7 @@
 #include "fetcher/pin_set.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -88,6 +89,54 @@ TEST_F(PinSetTest, AFileThatCannotBeReadIsRefusedWithItsCause) {
   ASSERT_EQ(set.refused.size(), 2U);
   EXPECT_NE(set.refused[0].error.message.find("not a regular file"), std::string::npos);
   EXPECT_NE(set.refused[1].error.message.find("No such file"), std::string::npos);
+}
+
+TEST_F(PinSetTest, AFileThatOthersMayWriteTakesItsSlotOutOfForce) {
+  write_pin(folder / "usr/a.toml", "a", "x/first");
+  write_pin(folder / "etc/a.toml", "a", "x/second");
+  fs::permissions(folder / "etc/a.toml", fs::perms::group_write, fs::perm_options::add);
+  const PinSet set = load();
+  EXPECT_TRUE(set.pins.empty());
+  ASSERT_EQ(set.refused.size(), 1U);
+  EXPECT_EQ(set.refused[0].error.code, Code::refused);
+  EXPECT_EQ(set.refused[0].error.message,
+            str(folder / "etc/a.toml", ": others may write it; run chmod go-w '",
+                folder / "etc/a.toml", "'"));
+}
+
+TEST_F(PinSetTest, AFileOfAnotherUserIsRefused) {
+  if (::geteuid() != 0)
+    GTEST_SKIP() << "needs root";
+  write_pin(folder / "usr/a.toml", "a", "x/first");
+  write_pin(folder / "usr/b.toml", "b", "x/first");
+  ASSERT_EQ(::chown((folder / "usr/a.toml").c_str(), 1234, 1234), 0);
+  const PinSet set = load();
+  EXPECT_EQ(set.find(slot("a")), nullptr);
+  EXPECT_NE(set.find(slot("b")), nullptr);
+  ASSERT_NE(set.find_refused(slot("a")), nullptr);
+  EXPECT_NE(set.find_refused(slot("a"))->error.message.find("user 1234 owns it"),
+            std::string::npos);
+}
+
+// Whoever may write a folder may put another file in the place of one that is good.
+TEST_F(PinSetTest, AFolderThatOthersMayWriteGivesNoPins) {
+  write_pin(folder / "usr/a.toml", "a", "x/first");
+  write_pin(folder / "etc/b.toml", "b", "x/second");
+  fs::permissions(folder / "etc", fs::perms::others_write, fs::perm_options::add);
+  const PinSet set = load();
+  EXPECT_NE(set.find(slot("a")), nullptr);
+  EXPECT_EQ(set.find(slot("b")), nullptr);
+  ASSERT_EQ(set.refused.size(), 1U);
+  EXPECT_EQ(set.refused[0].source, folder / "etc");
+}
+
+TEST_F(PinSetTest, ALinkIsJudgedByTheFileThatItLeadsTo) {
+  write_pin(folder / "elsewhere/a.toml", "a", "x/first");
+  fs::create_directories(folder / "usr");
+  fs::create_symlink(folder / "elsewhere/a.toml", folder / "usr/a.toml");
+  EXPECT_NE(load().find(slot("a")), nullptr);
+  fs::permissions(folder / "elsewhere/a.toml", fs::perms::others_write, fs::perm_options::add);
+  EXPECT_EQ(load().find(slot("a")), nullptr);
 }
 
 TEST(PinsOfTheProduct, AreAllGood) {
