@@ -17,6 +17,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "client/connection.hpp"
 #include "client/settings.hpp"
@@ -99,26 +100,48 @@ void ping_pong_with_descriptor(benchmark::State& state) {
 }
 BENCHMARK(ping_pong_with_descriptor)->UseRealTime();
 
-void warm_resolve(benchmark::State& state) {
+lyk::Arch arch_from(const std::string& text) {
+  const auto arch = lyk::Arch::parse(text);
+  if (!arch)
+    fail(arch.error().message);
+  return *arch;
+}
+
+// Resolves for each of `archs` in turn, on one connection.
+void resolve_in_turn(benchmark::State& state, const std::vector<std::string>& archs) {
   const auto slot = lyk::SlotName::parse(from_environment("LYK_BENCH_SLOT", "ms_deform_attn"));
-  const auto arch = lyk::Arch::parse(from_environment("LYK_BENCH_ARCH", "9.0"));
-  if (!slot || !arch)
-    fail("LYK_BENCH_SLOT or LYK_BENCH_ARCH");
+  if (!slot)
+    fail(slot.error().message);
+  std::vector<lyk::wire::ResolveCall> calls;
+  for (const std::string& arch : archs)
+    calls.push_back({*slot, lyk::Device{arch_from(arch), false, {}}, {}, false, false});
   auto settings = lyk::client::parse_settings(lyk::client::Environment::of_process());
   if (!settings)
     fail(settings.error().message);
   auto connection = lyk::client::Connection::open(*std::move(settings));
   if (!connection)
     fail(connection.error().message);
-  const lyk::wire::ResolveCall call{*slot, lyk::Device{*arch, false, {}}, {}, false, false};
+  std::size_t next = 0;
   for (auto _ : state) {
-    auto image = connection->resolve(call);
+    auto image = connection->resolve(calls[next++ % calls.size()]);
     if (!image)
       fail(image.error().message);
     benchmark::DoNotOptimize(image->fd.get());
   }
 }
+
+// What a process does that asks again: call and reply have the bytes of the last ones.
+void warm_resolve(benchmark::State& state) {
+  resolve_in_turn(state, {from_environment("LYK_BENCH_ARCH", "9.0")});
+}
 BENCHMARK(warm_resolve)->UseRealTime();
+
+// Both ends have to read what the other one sent.
+void warm_resolve_of_changing_devices(benchmark::State& state) {
+  resolve_in_turn(state, {from_environment("LYK_BENCH_ARCH", "9.0"),
+                          from_environment("LYK_BENCH_OTHER_ARCH", "8.0")});
+}
+BENCHMARK(warm_resolve_of_changing_devices)->UseRealTime();
 
 }  // namespace
 

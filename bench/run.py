@@ -95,7 +95,8 @@ def warm_resolve():
             ours, bare = bench["warm_resolve"], bench["ping_pong_with_descriptor"]
             ratio = ours["median"] / bare["median"]
             report(f"warm Resolve, {'one core' if pinned else 'unpinned'}", "<= 3x ping-pong" if pinned else "reported",
-                   f"{ratio:.2f}x", ratio <= 3 or not pinned, f"Resolve {text(ours)}, ping-pong {text(bare)}")
+                   f"{ratio:.2f}x", ratio <= 3 or not pinned, f"Resolve {text(ours)}, ping-pong {text(bare)}; of two devices in turns "
+                   f"{text(bench['warm_resolve_of_changing_devices'])}")
             if pinned:
                 python = python_hub_download(world, file)
                 faster = python["median"] / ours["median"]

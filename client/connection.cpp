@@ -39,7 +39,7 @@ Error Connection::lost(Error error) {
   return annotate(std::move(error), str("service ", peer_));
 }
 
-Result<Connection::Answer> Connection::ask(std::string_view message, const CallTerms& terms) {
+Result<Frame> Connection::ask(std::string_view message, const CallTerms& terms) {
   error_fields_ = {};
   if (!channel_)
     LYK_TRY(connect());
@@ -51,37 +51,54 @@ Result<Connection::Answer> Connection::ask(std::string_view message, const CallT
   return exchange(message, terms);
 }
 
-Result<Connection::Answer> Connection::exchange(std::string_view message, const CallTerms& terms) {
+Result<Frame> Connection::exchange(std::string_view message, const CallTerms& terms) {
   auto written = channel_->write_frame(message);
   if (written)
-    return next_answer(terms);
+    return next_frame(terms);
   // A service that turns a connection away says why before it closes.
   if (written.error().code == Code::network)
-    if (auto farewell = next_answer({.deadline = {}}); !farewell && channel_)
-      return lost(std::move(farewell).error());
+    if (const auto last = next_frame({.deadline = {}}))
+      if (auto farewell = read_reply(last->text); !farewell && channel_)
+        return lost(std::move(farewell).error());
   return lost(std::move(written).error());
 }
 
-Result<Connection::Answer> Connection::next_answer(const CallTerms& terms) {
+Result<Frame> Connection::next_frame(const CallTerms& terms) {
   auto frame = channel_->read_frame(terms.deadline);
   if (!frame)
     return lost(std::move(frame).error());
   if (!*frame)
     return lost(Error{Code::network, "it closed the connection before it answered"});
-  auto reply = wire::parse_reply((*frame)->text);
+  return std::move(**frame);
+}
+
+Result<wire::ParsedReply> Connection::read_reply(std::string_view text) {
+  auto reply = wire::parse_reply(text);
   if (!reply)
     return lost(std::move(reply).error());
   if (reply->error) {
     error_fields_ = std::move(reply->error_fields);
     return std::move(*reply->error);
   }
-  return Answer{std::move(*reply), std::move((*frame)->fd)};
+  return reply;
 }
 
-Result<void> Connection::check_is_last(const Answer& answer) {
-  if (answer.reply.continues == wire::Continues::yes)
+Result<wire::ParsedReply> Connection::read_last_reply(std::string_view text) {
+  auto reply = read_reply(text);
+  if (reply && reply->continues == wire::Continues::yes)
     return lost(Error{Code::protocol, "reply: more are announced than were asked for"});
-  return {};
+  return reply;
+}
+
+Result<wire::ResolveReply> Connection::read_resolve_reply(const SlotName& asked, std::string text) {
+  if (known_ && known_->text == text && known_->reply.slot == asked.text())
+    return known_->reply;
+  LYK_TRY_ASSIGN(const wire::ParsedReply parsed, read_last_reply(text));
+  LYK_TRY_ASSIGN(auto reply, wire::decode_parameters<wire::ResolveReply>(parsed));
+  LYK_TRY(check_reply(asked, reply));
+  if (text.size() <= limits::known_reply_bytes_max)
+    known_.emplace(KnownReply{std::move(text), reply});
+  return reply;
 }
 
 Result<ResolvedImage> Connection::resolve(wire::ResolveCall call) {
@@ -91,10 +108,10 @@ Result<ResolvedImage> Connection::resolve(wire::ResolveCall call) {
       call.wait_ms ? std::chrono::milliseconds{*call.wait_ms} : limits::resolve_wait_default;
   CallTerms terms = terms_of<wire::ResolveCall>;
   terms.deadline += wait;
-  LYK_TRY_ASSIGN(Answer answer, ask(wire::encode_call(call, wire::Flow::single), terms));
-  LYK_TRY(check_is_last(answer));
-  LYK_TRY_ASSIGN(auto reply, wire::decode_parameters<wire::ResolveReply>(answer.reply));
-  return check_received(call.slot, std::move(reply), std::move(answer.fd));
+  LYK_TRY_ASSIGN(Frame frame, ask(wire::encode_call(call, wire::Flow::single), terms));
+  LYK_TRY_ASSIGN(auto reply, read_resolve_reply(call.slot, std::move(frame.text)));
+  LYK_TRY(check_descriptor(frame.fd, reply.image));
+  return ResolvedImage{std::move(reply), std::move(frame.fd)};
 }
 
 }  // namespace lyk::client

@@ -23,9 +23,11 @@
 
 #include "client/settings.hpp"
 #include "proto/channel.hpp"
+#include "proto/frame.hpp"
 #include "proto/limits.hpp"
 #include "proto/message.hpp"
 #include "proto/methods.hpp"
+#include "proto/names.hpp"
 #include "proto/result.hpp"
 #include "proto/unique.hpp"
 
@@ -77,10 +79,10 @@ public:
   // Asks for one reply.
   template <typename ReplyType, typename CallType>
   Result<ReplyType> call(const CallType& call) {
-    LYK_TRY_ASSIGN(const Answer answer,
+    LYK_TRY_ASSIGN(const Frame frame,
                    ask(wire::encode_call(call, wire::Flow::single), terms_of<CallType>));
-    LYK_TRY(check_is_last(answer));
-    return wire::decode_parameters<ReplyType>(answer.reply);
+    LYK_TRY_ASSIGN(const wire::ParsedReply reply, read_last_reply(frame.text));
+    return wire::decode_parameters<ReplyType>(reply);
   }
 
   // Asks for a stream: `progress(const ReplyType&)` is called for every reply but the last, which
@@ -88,15 +90,17 @@ public:
   template <typename ReplyType, typename CallType, typename Progress>
   Result<ReplyType> stream(const CallType& call, const Progress& progress) {
     constexpr CallTerms terms{Repeat::never, terms_of<CallType>.deadline};
-    LYK_TRY_ASSIGN(Answer answer, ask(wire::encode_call(call, wire::Flow::more), terms));
-    while (answer.reply.continues == wire::Continues::yes) {
-      auto reply = wire::decode_parameters<ReplyType>(answer.reply);
-      if (!reply)
-        return lost(std::move(reply).error());
-      progress(*reply);
-      LYK_TRY_ASSIGN(answer, next_answer(terms));
+    LYK_TRY_ASSIGN(Frame frame, ask(wire::encode_call(call, wire::Flow::more), terms));
+    LYK_TRY_ASSIGN(wire::ParsedReply reply, read_reply(frame.text));
+    while (reply.continues == wire::Continues::yes) {
+      auto step = wire::decode_parameters<ReplyType>(reply);
+      if (!step)
+        return lost(std::move(step).error());
+      progress(*step);
+      LYK_TRY_ASSIGN(frame, next_frame(terms));
+      LYK_TRY_ASSIGN(reply, read_reply(frame.text));
     }
-    return wire::decode_parameters<ReplyType>(answer.reply);
+    return wire::decode_parameters<ReplyType>(reply);
   }
 
   // Without call.wait_ms the wait is LIBREYOLO_KERNELS_WAIT, else the service's default.
@@ -113,19 +117,24 @@ public:
   void abandon();
 
 private:
-  struct Answer {
-    wire::ParsedReply reply;
-    UniqueFd fd;
+  // A reply to Resolve as it was received, and what it says, checked. Who asks again mostly gets
+  // the same bytes, and the same bytes say the same; the descriptor beside them is another matter.
+  struct KnownReply {
+    std::string text;
+    wire::ResolveReply reply;
   };
 
   Connection(Settings settings, Audience audience)
       : settings_(std::move(settings)), audience_(audience) {}
 
   Result<void> connect();
-  Result<Answer> ask(std::string_view message, const CallTerms& terms);
-  Result<Answer> exchange(std::string_view message, const CallTerms& terms);
-  Result<Answer> next_answer(const CallTerms& terms);
-  Result<void> check_is_last(const Answer& answer);
+  Result<Frame> ask(std::string_view message, const CallTerms& terms);
+  Result<Frame> exchange(std::string_view message, const CallTerms& terms);
+  Result<Frame> next_frame(const CallTerms& terms);
+  // What the service says; an error of its is one here.
+  Result<wire::ParsedReply> read_reply(std::string_view text);
+  Result<wire::ParsedReply> read_last_reply(std::string_view text);
+  Result<wire::ResolveReply> read_resolve_reply(const SlotName& asked, std::string text);
   // Gives the connection up, since whose turn it is on it is no longer known.
   Error lost(Error error);
 
@@ -134,6 +143,7 @@ private:
   std::string peer_;
   std::optional<Channel> channel_;
   wire::ErrorFields error_fields_;
+  std::optional<KnownReply> known_;  // of at most limits::known_reply_bytes_max
 };
 
 }  // namespace lyk::client

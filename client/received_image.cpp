@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <utility>
 
 #include "proto/device.hpp"
 #include "proto/digest.hpp"
@@ -17,7 +16,7 @@ namespace lyk::client {
 
 namespace {
 
-Result<void> check_reply(const SlotName& asked, const wire::ResolveReply& reply) {
+Result<void> check_values(const SlotName& asked, const wire::ResolveReply& reply) {
   if (reply.slot != asked.text())
     return Error{Code::protocol,
                  str("slot ", quoted(reply.slot), ": ", quoted(asked.text()), " was asked for")};
@@ -64,14 +63,17 @@ Result<void> check_size(int fd, const wire::Image& image) {
 
 }  // namespace
 
-Result<ResolvedImage> check_received(const SlotName& asked, wire::ResolveReply reply, UniqueFd fd) {
-  if (auto checked = check_reply(asked, reply); !checked)
+Result<void> check_reply(const SlotName& asked, const wire::ResolveReply& reply) {
+  if (auto checked = check_values(asked, reply); !checked)
     return Error{Code::protocol, str("reply to Resolve: ", checked.error().message)};
+  return {};
+}
+
+Result<void> check_descriptor(const UniqueFd& fd, const wire::Image& image) {
   if (!fd)
     return Error{Code::protocol, "reply to Resolve: no descriptor is attached"};
   LYK_TRY(check_seals(fd.get()));
-  LYK_TRY(check_size(fd.get(), reply.image));
-  return ResolvedImage{std::move(reply), std::move(fd)};
+  return check_size(fd.get(), image);
 }
 
 }  // namespace lyk::client

@@ -1,9 +1,8 @@
-// What must hold of a descriptor before its bytes may reach a driver. The service proved the bytes
-// and named their hash; the seals are what makes that last, since nobody can change the bytes
-// later. Thread rule: pure but for reading the descriptor's state.
+// What must hold of a reply to Resolve and of its descriptor before the bytes may reach a driver.
+// The service proved the bytes and named their hash; the seals are what makes that last, since
+// nobody can change the bytes later. Thread rule: pure but for reading the descriptor's state.
 #pragma once
 
-#include "client/connection.hpp"
 #include "proto/methods.hpp"
 #include "proto/names.hpp"
 #include "proto/result.hpp"
@@ -11,8 +10,10 @@
 
 namespace lyk::client {
 
-// Errors: protocol (no descriptor, not a sealed memfd, a reply that contradicts itself or what was
-// asked), size_mismatch.
-Result<ResolvedImage> check_received(const SlotName& asked, wire::ResolveReply reply, UniqueFd fd);
+// protocol: the reply contradicts itself or what was asked.
+Result<void> check_reply(const SlotName& asked, const wire::ResolveReply& reply);
+
+// protocol: no descriptor, or not one of a sealed memfd; size_mismatch.
+Result<void> check_descriptor(const UniqueFd& fd, const wire::Image& image);
 
 }  // namespace lyk::client

@@ -54,6 +54,21 @@ void serve_call(Service& service, Connection& connection, const wire::ParsedCall
     send(connection, wire::encode_error(result.error(), call.error_fields), -1);
 }
 
+// An error: `text` is not a call.
+Result<void> serve_text(Service& service, Connection& connection, std::string text) {
+  KnownCall& known = connection.known_call;
+  if (text != known.text) {
+    LYK_TRY_ASSIGN(wire::ParsedCall message, wire::parse_call(text));
+    if (text.size() > limits::known_call_bytes_max) {
+      serve_call(service, connection, message);
+      return {};
+    }
+    known = {.text = std::move(text), .message = std::move(message)};
+  }
+  serve_call(service, connection, known.message);
+  return {};
+}
+
 // Why reading ended, where it is worth a line.
 void log_end(const Service& service, const Connection& connection, const Error& error) {
   if (error.code == Code::cancelled)
@@ -83,13 +98,11 @@ void serve_connection(Service& service, Connection& connection) {
     }
     if (!*frame)
       return;
-    const Result<wire::ParsedCall> message = wire::parse_call((*frame)->text);
-    if (!message) {
-      send(connection, wire::encode_error(message.error()), -1);
-      log_end(service, connection, message.error());
+    if (auto served = serve_text(service, connection, std::move((*frame)->text)); !served) {
+      send(connection, wire::encode_error(served.error()), -1);
+      log_end(service, connection, served.error());
       return;
     }
-    serve_call(service, connection, *message);
   }
 }
 

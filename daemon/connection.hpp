@@ -16,6 +16,13 @@
 
 namespace lyk::daemon {
 
+// A call and what it says. Who asks again mostly sends the same bytes, and the same bytes say the
+// same.
+struct KnownCall {
+  std::string text;
+  wire::ParsedCall message;
+};
+
 struct Connection {
   Channel channel;
   Peer peer;
@@ -25,6 +32,8 @@ struct Connection {
   bool is_broken = false;
   // Slots whose images this process has got: each is logged once.
   std::set<std::string, std::less<>> handed_out = {};
+  // The last call of at most limits::known_call_bytes_max; no call is empty.
+  KnownCall known_call = {};
 };
 
 // Serves until the connection ends. Logs why, if it did not simply close.

@@ -34,6 +34,11 @@ inline constexpr std::size_t connections_per_uid_max = 2048;
 inline constexpr std::size_t fetches_per_uid_max = 16;
 // A connection that has begun a message must finish it in this time; between messages it may idle.
 inline constexpr std::chrono::seconds message_deadline{10};
+// Each end keeps the last short message that it read and what that says, since the next one is mostly
+// the same. A Resolve has about 150 bytes; whatever stands in 512 is at most 16 KiB when parsed, on
+// every connection. A reply that describes no kernels has about 600.
+inline constexpr std::size_t known_call_bytes_max = 512;
+inline constexpr std::size_t known_reply_bytes_max = 4 * kib;
 // A peer that does not read its replies is cut off.
 inline constexpr std::chrono::seconds write_deadline{10};
 // After SIGTERM running requests get this long; systemd's own limit is 90 s.

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "proto/text.hpp"
 #include "tests/client/fake_service.hpp"
@@ -144,6 +145,87 @@ TEST(Connection, AReplyThatContradictsTheCallOrItselfIsRefused) {
   reply = resolve_reply();
   reply.repo = "a/b/c";
   expect_protocol_error(reply, sealed.get(), "'a/b/c'");
+}
+
+// One reply of a service that gives another one each time.
+struct Given {
+  wire::ResolveReply reply = resolve_reply();
+  int fd = -1;
+};
+
+void answer_in_turn(UniqueFd connection, const std::vector<Given>& all) {
+  Channel channel{std::move(connection), {}};
+  for (const Given& given : all)
+    if (auto frame = channel.read_frame();
+        !frame || !*frame || !channel.write_frame(wire::encode_reply(given.reply), given.fd))
+      return;
+}
+
+TEST(Connection, TheSameReplyAgainIsWorthNothingWithoutItsDescriptor) {
+  const TempDir folder;
+  const UniqueFd sealed = memfd_of(test::image_bytes);
+  const UniqueFd weak = memfd_of(test::image_bytes, F_SEAL_WRITE);
+  const UniqueFd shorter = memfd_of(test::image_bytes.substr(1));
+  const std::vector<Given> given{{.fd = sealed.get()},
+                                 {.fd = weak.get()},
+                                 {.fd = -1},
+                                 {.fd = shorter.get()},
+                                 {.fd = sealed.get()}};
+  FakeService service{folder / "socket", [&](UniqueFd connection, int) {
+                        answer_in_turn(std::move(connection), given);
+                      }};
+  auto connection = Connection::open(settings_for(folder / "socket"));
+  ASSERT_TRUE(connection);
+  EXPECT_TRUE(connection->resolve(resolve_call()));
+  EXPECT_EQ(connection->resolve(resolve_call()).error().code, Code::protocol);
+  EXPECT_EQ(connection->resolve(resolve_call()).error().code, Code::protocol);
+  EXPECT_EQ(connection->resolve(resolve_call()).error().code, Code::size_mismatch);
+  EXPECT_TRUE(connection->resolve(resolve_call()));
+  EXPECT_EQ(service.connections(), 1);
+}
+
+TEST(Connection, EveryReplyThatDiffersIsReadAnew) {
+  const TempDir folder;
+  const UniqueFd sealed = memfd_of(test::image_bytes);
+  wire::ResolveReply older = resolve_reply();
+  older.image.arch = "sm_80";  // of the same length
+  wire::ResolveReply wrong = resolve_reply();
+  wrong.image.arch = "sm_xx";
+  wire::ResolveReply described = resolve_reply();
+  described.image.kernels.resize(limits::known_reply_bytes_max / 16);
+  const std::vector<Given> given{
+      {.reply = resolve_reply(), .fd = sealed.get()}, {.reply = older, .fd = sealed.get()},
+      {.reply = wrong, .fd = sealed.get()},           {.reply = described, .fd = sealed.get()},
+      {.reply = described, .fd = sealed.get()},       {.reply = older, .fd = sealed.get()}};
+  FakeService service{folder / "socket", [&](UniqueFd connection, int) {
+                        answer_in_turn(std::move(connection), given);
+                      }};
+  auto connection = Connection::open(settings_for(folder / "socket"));
+  ASSERT_TRUE(connection);
+  EXPECT_EQ(connection->resolve(resolve_call())->reply.image.arch, "sm_90");
+  EXPECT_EQ(connection->resolve(resolve_call())->reply.image.arch, "sm_80");
+  EXPECT_EQ(connection->resolve(resolve_call()).error().code, Code::protocol);
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(connection->resolve(resolve_call())->reply.image.kernels.size(),
+              described.image.kernels.size());
+  EXPECT_EQ(connection->resolve(resolve_call())->reply.image.arch, "sm_80");
+}
+
+TEST(Connection, AKnownReplyIsRefusedForAnotherSlot) {
+  const TempDir folder;
+  const UniqueFd sealed = memfd_of(test::image_bytes);
+  FakeService service{folder / "socket", [&](UniqueFd connection, int) {
+                        test::answer_resolves(std::move(connection), resolve_reply(), sealed.get());
+                      }};
+  auto connection = Connection::open(settings_for(folder / "socket"));
+  ASSERT_TRUE(connection);
+  ASSERT_TRUE(connection->resolve(resolve_call()));
+  auto other = resolve_call();
+  other.slot = *SlotName::parse("another");
+  const auto image = connection->resolve(other);
+  ASSERT_FALSE(image);
+  EXPECT_NE(image.error().message.find("'another' was asked for"), std::string::npos);
+  EXPECT_TRUE(connection->resolve(resolve_call()));
 }
 
 TEST(Connection, WhatIsNoReplyIsAProtocolError) {

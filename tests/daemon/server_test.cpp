@@ -72,6 +72,41 @@ TEST_F(ServerWithPeers, SendsTheImageBesideItsReply) {
   EXPECT_TRUE(frame->fd) << frame->text;
 }
 
+TEST_F(ServerWithPeers, TheSameCallAgainIsAnsweredByWhatIsInForceNow) {
+  house_.pin_kernel();
+  house_.store(House::kernel());
+  start({});
+  WirePeer caller = peer();
+  const std::string first = caller.ask("Resolve", resolve_parameters);
+  EXPECT_EQ(caller.ask("Resolve", resolve_parameters), first);
+  EXPECT_EQ(counters().resolve_calls, 2U);
+  EXPECT_EQ(counters().resolve_memory_hits, 1U);
+
+  house_.write_pin("ms_deform_attn", "slot = 7\n");
+  ASSERT_TRUE(service_->reload());
+  EXPECT_NE(caller.ask("Resolve", resolve_parameters).find("its pin is refused"),
+            std::string::npos);
+  house_.pin_kernel();
+  ASSERT_TRUE(service_->reload());
+  EXPECT_EQ(caller.ask("Resolve", resolve_parameters), first);
+  EXPECT_EQ(counters().resolve_calls, 4U);
+}
+
+TEST_F(ServerWithPeers, ACallThatDiffersFromTheLastOneIsReadAnew) {
+  start({});
+  WirePeer caller = peer();
+  const std::string spaces(limits::known_call_bytes_max, ' ');
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(is_status(caller.ask("Status")));
+    EXPECT_NE(caller.ask("Pins").find("\"pins\""), std::string::npos);
+    EXPECT_NE(caller.ask("Pins", str("{", spaces, "}")).find("\"pins\""), std::string::npos);
+    EXPECT_NE(caller.ask("Resolve").find("InvalidArgument"), std::string::npos);
+    ASSERT_TRUE(caller.send(WirePeer::call("Resolve", "{}", ",\"oneway\":true")));
+  }
+  EXPECT_TRUE(is_status(caller.ask("Status")));
+  EXPECT_TRUE(is_status(caller.ask("Status")));
+}
+
 TEST_F(ServerWithPeers, AOnewayCallGetsNoReply) {
   start({});
   WirePeer caller = peer();
