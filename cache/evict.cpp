@@ -1,6 +1,7 @@
 #include "cache/evict.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace lyk::cache {
@@ -20,12 +21,14 @@ EvictionPlan plan_eviction(std::span<const EvictionCandidate> candidates,
 
   // A large file at the end may make small ones before it unnecessary.
   std::vector<EvictionCandidate> kept;
-  for (auto last = taken.rbegin(); last != taken.rend(); ++last) {
-    if (freed >= bytes_wanted && freed - last->blob.bytes >= bytes_wanted)
-      freed -= last->blob.bytes;
-    else
-      kept.push_back(*last);
-  }
+  const auto is_needed = [&](const EvictionCandidate& candidate) {
+    const std::uint64_t without = freed - candidate.blob.bytes;
+    if (without < bytes_wanted)
+      return true;
+    freed = without;
+    return false;
+  };
+  std::copy_if(taken.rbegin(), taken.rend(), std::back_inserter(kept), is_needed);
   std::reverse(kept.begin(), kept.end());
 
   return {.evicted = std::move(kept), .bytes_freed = freed, .enough = freed >= bytes_wanted};

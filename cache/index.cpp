@@ -125,7 +125,7 @@ Result<std::optional<BlobRow>> Index::find(const FileName& name) {
 Result<std::int64_t> Index::put_revision(const Origin& origin, Visibility visibility) {
   Query query{statements_[at(Sql::put_revision)]};
   bind_origin(query, origin);
-  query.bind(std::int64_t{visibility == Visibility::gated});
+  query.bind(std::int64_t{visibility == Visibility::gated ? 1 : 0});
   LYK_TRY(query.next());
   return query.integer(0);
 }

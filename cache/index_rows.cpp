@@ -81,8 +81,8 @@ Result<std::optional<BlobRow>> one_blob(Query& query) {
   LYK_TRY_ASSIGN(const bool there, query.next());
   if (!there)
     return std::optional<BlobRow>{};
-  LYK_TRY_ASSIGN(BlobRow row, blob_row(query));
-  return std::optional<BlobRow>{std::move(row)};
+  LYK_TRY_ASSIGN(const BlobRow row, blob_row(query));
+  return std::optional<BlobRow>{row};
 }
 
 Result<std::vector<BlobRow>> all_blobs(Query& query) {
@@ -91,8 +91,8 @@ Result<std::vector<BlobRow>> all_blobs(Query& query) {
     LYK_TRY_ASSIGN(const bool there, query.next());
     if (!there)
       return out;
-    LYK_TRY_ASSIGN(BlobRow row, blob_row(query));
-    out.push_back(std::move(row));
+    LYK_TRY_ASSIGN(const BlobRow row, blob_row(query));
+    out.push_back(row);
   }
 }
 

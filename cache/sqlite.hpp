@@ -70,6 +70,8 @@ public:
   ~Query();
   Query(const Query&) = delete;
   Query& operator=(const Query&) = delete;
+  Query(Query&&) = delete;
+  Query& operator=(Query&&) = delete;
 
   Query& bind(std::int64_t value);
   Query& bind(std::string_view text);                // copied
