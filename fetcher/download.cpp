@@ -1,5 +1,6 @@
 #include "fetcher/download.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
@@ -72,6 +73,7 @@ public:
   Result<Flow> add(std::span<const std::byte> bytes) {
     if (const auto whole = total(); whole && staging_->bytes_so_far() + bytes.size() > *whole)
       return wrong_size("more bytes come than the ", *whole);
+    LYK_TRY(check_unannounced(staging_->bytes_so_far() + bytes.size()));
     LYK_TRY(staging_->write(bytes));
     if (wanted_.progress)
       wanted_.progress(staging_->bytes_so_far());
@@ -104,9 +106,25 @@ private:
     const auto whole = total();
     const cache::StageSize size =
         whole ? cache::StageSize::exactly(*whole)
-              : cache::StageSize{length.value_or(limits::file_bytes_max), length.value_or(0)};
+              : cache::StageSize{length.value_or(unannounced_max()), length.value_or(0)};
     LYK_TRY_ASSIGN(staging_, store_.stage(size));
     return {};
+  }
+
+  // A proof by digests alone names no size, and an answer need not either: then the store's own
+  // limit is the only one that its owner has set.
+  std::uint64_t unannounced_max() const {
+    return std::min(limits::file_bytes_max, store_.bytes_max());
+  }
+
+  Result<void> check_unannounced(std::uint64_t bytes) const {
+    if (total() || bytes <= unannounced_max())
+      return {};
+    if (unannounced_max() == limits::file_bytes_max)
+      return Error{Code::refused,
+                   str("more than ", limits::file_bytes_max, " bytes, and more are never fetched")};
+    return Error{Code::no_space, str("more than ", unannounced_max(),
+                                     " bytes come, and cache_max_bytes is ", store_.bytes_max())};
   }
 
   // What the answer promises, before its first byte.
@@ -202,11 +220,11 @@ Result<cache::Blob> from_lfs(cache::Store& store,
   return from_source(store, wanted, request, http);
 }
 
-// The LFS batch can help where the link failed, not where the endpoint itself did or gives no
-// access.
+// The LFS batch can help where the link failed, not where the endpoint itself did, gives no access,
+// or answered something that nobody should go on with.
 bool is_lfs_worth_it(const cache::Proof& proof, const Error& error, const Failure& failure) {
   const bool endpoint_failed =
-      error.code == Code::network || error.code == Code::timeout ||
+      error.code == Code::network || error.code == Code::timeout || error.code == Code::refused ||
       (failure.answerer == Answerer::origin &&
        (is_transient(failure.status) || failure.status == 401 || failure.status == 403));
   return proof.sha256 && proof.bytes && !endpoint_failed;

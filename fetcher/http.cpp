@@ -64,6 +64,10 @@ Result<Url> redirect_target(const Head& head, const Request& request, const Url&
     return refuse(Code::protocol, "without a Location");
   if (request.method == Method::post && head.status != 307 && head.status != 308)
     return refuse(Code::protocol, "of a POST that would lose its body");
+  if (const std::string_view scheme = scheme_of(location);
+      !scheme.empty() && !is_web_scheme(scheme))
+    return refuse(Code::refused,
+                  str("to ", quoted(scheme), " refused: only http and https are followed"));
   auto target = from.resolve(location);
   if (!target)
     return refuse(Code::protocol, str("to nowhere: ", target.error().message));

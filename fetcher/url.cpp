@@ -37,18 +37,6 @@ std::uint16_t default_port(std::string_view scheme) {
   return scheme == "https" ? 443 : 80;
 }
 
-// The scheme of an absolute reference, without its ':'; empty if the reference is relative.
-std::string_view scheme_of(std::string_view text) {
-  const auto end = text.find_first_of(":/?#");
-  if (end == std::string_view::npos || text[end] != ':' || end == 0 || !is_letter(text[0]))
-    return {};
-  const std::string_view scheme = text.substr(0, end);
-  const bool good = std::all_of(scheme.begin(), scheme.end(), [](char c) {
-    return is_letter(c) || is_digit(c) || c == '+' || c == '-' || c == '.';
-  });
-  return good ? scheme : std::string_view{};
-}
-
 bool is_host(std::string_view host) {
   if (host.empty() || host.size() > 255)
     return false;
@@ -89,6 +77,23 @@ Error bad_url(std::string_view text, std::string_view why) {
 
 }  // namespace
 
+std::string_view scheme_of(std::string_view reference) {
+  const auto end = reference.find_first_of(":/?#");
+  if (end == std::string_view::npos || reference[end] != ':' || end == 0 ||
+      !is_letter(reference[0]))
+    return {};
+  const std::string_view scheme = reference.substr(0, end);
+  const bool good = std::all_of(scheme.begin(), scheme.end(), [](char c) {
+    return is_letter(c) || is_digit(c) || c == '+' || c == '-' || c == '.';
+  });
+  return good ? scheme : std::string_view{};
+}
+
+bool is_web_scheme(std::string_view scheme) {
+  const std::string small = lower(scheme);
+  return small == "http" || small == "https";
+}
+
 Result<Url> Url::parse(std::string_view text) {
   if (text.size() > limits::url_bytes_max)
     return bad_url(text.substr(0, 80), "it is too long");
@@ -96,7 +101,7 @@ Result<Url> Url::parse(std::string_view text) {
     return bad_url(text, "it has a character that must be percent-encoded");
   Url url;
   url.scheme_ = lower(scheme_of(text));
-  if (url.scheme_ != "http" && url.scheme_ != "https")
+  if (!is_web_scheme(url.scheme_))
     return bad_url(text, "it must begin with https:// or http://");
   text.remove_prefix(url.scheme_.size() + 1);
   if (!text.starts_with("//"))

@@ -54,6 +54,10 @@ private:
   std::string query_;
 };
 
+// What stands before the colon of an absolute reference; empty for a relative one.
+std::string_view scheme_of(std::string_view reference);
+bool is_web_scheme(std::string_view scheme);  // http or https, in any case
+
 // Percent-encodes everything but RFC 3986's unreserved characters; with `Slash::kept`, '/' too.
 enum class Slash { encoded, kept };
 std::string percent_encode(std::string_view text, Slash slash);

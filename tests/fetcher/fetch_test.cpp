@@ -279,6 +279,34 @@ TEST_F(Fetch, ADigestsPinNeedsNoEndpointAtAll) {
   ASSERT_TRUE(report) << error_of(report);
 }
 
+TEST_F(Fetch, ARedirectToAnythingButTheWebIsRefusedAtOnce) {
+  const Pin pin = pin_of(repo_name, make());
+  start();
+  context->settings.attempts_max = 5;
+  hub->misbehave(R"({"name": "redirect-file", "pattern": "*/resolve/*"})");
+  const Error error = refused(pin);
+  EXPECT_EQ(error.code, Code::refused) << error.message;
+  EXPECT_TRUE(says(error, "redirect (302) to 'file' refused")) << error.message;
+  EXPECT_FALSE(hub_saw("objects/batch"));
+  EXPECT_FALSE(says(error, "attempts")) << error.message;
+}
+
+TEST_F(Fetch, AFileOfUnknownSizeIsBoundedByTheStoresOwnLimit) {
+  const GitId commit = make();
+  start();
+  const auto by_git = run(pin_of(repo_name, commit));
+  ASSERT_TRUE(by_git) << error_of(by_git);
+  Pin pin = pin_of(repo_name, commit);
+  for (const FetchedFile& file : by_git->files)
+    pin.digests.emplace(file.path, file.blob.sha256);
+  store = open_store(folder / "other");
+  store->set_bytes_max(100'000);
+  hub->misbehave("endless");
+  const Error error = refused(pin);
+  EXPECT_EQ(error.code, Code::no_space) << error.message;
+  EXPECT_TRUE(says(error, "cache_max_bytes is 100000")) << error.message;
+}
+
 TEST_F(Fetch, TheLfsBatchServesWhereTheLinkDoesNot) {
   const Pin pin = pin_of(repo_name, make());
   start();

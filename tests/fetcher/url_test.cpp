@@ -65,6 +65,15 @@ struct ResolveCase {
 };
 
 // RFC 3986 sections 5.4.1 and 5.4.2, with a base of ours.
+TEST(Url, TellsTheSchemeOfAReference) {
+  EXPECT_EQ(scheme_of("file:///etc/passwd"), "file");
+  EXPECT_EQ(scheme_of("HTTPS://host/"), "HTTPS");
+  EXPECT_EQ(scheme_of("/path:with/colon"), "");
+  EXPECT_EQ(scheme_of("?a=b:c"), "");
+  EXPECT_TRUE(is_web_scheme("HTTPS"));
+  EXPECT_FALSE(is_web_scheme("ftp"));
+}
+
 TEST(Url, ResolvesReferencesAsTheRfcSays) {
   const Url base = parsed("http://a/b/c/d;p?q");
   for (const ResolveCase& each :
