@@ -1,21 +1,17 @@
-// The C interface: arguments in, statuses out. Everything that can be wrong with an argument is
-// said here, by its name in lyk.h; nothing below sees a pointer that was not looked at.
+// The C interface of clients and images: arguments in, statuses out. Everything that can be wrong
+// with an argument is said here, by its name in lyk.h; nothing below sees a pointer that was not
+// looked at.
 #include "client/lyk.h"
 
-#include <pthread.h>
 #include <sys/mman.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstring>
-#include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <string_view>
 #include <utility>
 
+#include "client/c_interface.hpp"
 #include "client/connection.hpp"
 #include "client/settings.hpp"
 #include "client/shared_connection.hpp"
@@ -44,122 +40,16 @@ using lyk::Error;
 using lyk::quoted;
 using lyk::Result;
 using lyk::str;
+using lyk::client::bad_argument;
+using lyk::client::check_flags;
+using lyk::client::check_handle;
+using lyk::client::forget_failure;
+using lyk::client::guarded;
+using lyk::client::note_closed;
+using lyk::client::note_opened;
+using lyk::client::read_required;
+using lyk::client::read_struct;
 using lyk::wire::ImageKind;
-
-#define LYK_SAME_STATUS(code, status) \
-  static_assert(lyk::info(Code::code).c_status == (status), "lyk.h and proto/error.hpp differ")
-LYK_SAME_STATUS(invalid_argument, LYK_INVALID_ARGUMENT);
-LYK_SAME_STATUS(not_found, LYK_NOT_FOUND);
-LYK_SAME_STATUS(not_pinned, LYK_NOT_PINNED);
-LYK_SAME_STATUS(refused, LYK_REFUSED);
-LYK_SAME_STATUS(offline, LYK_OFFLINE);
-LYK_SAME_STATUS(network, LYK_NETWORK);
-LYK_SAME_STATUS(remote_status, LYK_REMOTE_STATUS);
-LYK_SAME_STATUS(timeout, LYK_TIMEOUT);
-LYK_SAME_STATUS(cancelled, LYK_CANCELLED);
-LYK_SAME_STATUS(busy, LYK_BUSY);
-LYK_SAME_STATUS(protocol, LYK_PROTOCOL);
-LYK_SAME_STATUS(size_mismatch, LYK_SIZE_MISMATCH);
-LYK_SAME_STATUS(digest_mismatch, LYK_DIGEST_MISMATCH);
-LYK_SAME_STATUS(signature_invalid, LYK_SIGNATURE_INVALID);
-LYK_SAME_STATUS(no_space, LYK_NO_SPACE);
-LYK_SAME_STATUS(io, LYK_IO);
-LYK_SAME_STATUS(corrupt_store, LYK_CORRUPT_STORE);
-LYK_SAME_STATUS(no_driver, LYK_NO_DRIVER);
-LYK_SAME_STATUS(cuda, LYK_CUDA);
-LYK_SAME_STATUS(internal, LYK_INTERNAL);
-LYK_SAME_STATUS(not_cached, LYK_NOT_CACHED);
-LYK_SAME_STATUS(no_image, LYK_NO_IMAGE);
-LYK_SAME_STATUS(not_eligible, LYK_NOT_ELIGIBLE);
-static_assert(lyk::code_table.size() == 23, "a new code needs its LYK_* in lyk.h and a line above");
-
-// ---- failures
-// -------------------------------------------------------------------------------------
-
-// The calling thread's last failure. An array, not a string: it has nothing to destroy when a
-// thread outlives the library.
-struct LastFailure {
-  const void* handle = nullptr;
-  std::array<char, 1024> text{};
-};
-thread_local LastFailure last_failure;
-
-int fail(const void* handle, Code code, std::string_view text) noexcept {
-  const std::size_t length = std::min(text.size(), last_failure.text.size() - 1);
-  last_failure.handle = handle;
-  std::memcpy(last_failure.text.data(), text.data(), length);
-  last_failure.text[length] = '\0';
-  return lyk::info(code).c_status;
-}
-
-// A new handle may have the address of one that was closed; its failures are not the new one's.
-void forget_failure(const void* handle) noexcept {
-  if (last_failure.handle == handle)
-    last_failure = {};
-}
-
-// Cancelling a thread unwinds it, which must not pass through here and would leave a reply unread.
-class Uncancellable {
-public:
-  Uncancellable() { (void)::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
-  ~Uncancellable() { (void)::pthread_setcancelstate(before_, nullptr); }  // neither can fail
-  Uncancellable(const Uncancellable&) = delete;
-  Uncancellable& operator=(const Uncancellable&) = delete;
-  Uncancellable(Uncancellable&&) = delete;
-  Uncancellable& operator=(Uncancellable&&) = delete;
-
-private:
-  int before_ = PTHREAD_CANCEL_ENABLE;
-};
-
-// Runs the body of an exported function: what it returns, or what it throws, becomes a status.
-template <typename Body>
-int guarded(const void* handle, const Body& body) noexcept {
-  const Uncancellable uncancellable;
-  try {
-    const Result<void> result = body();
-    return result ? LYK_OK : fail(handle, result.error().code, result.error().message);
-  } catch (const std::exception& exception) {
-    return fail(handle, Code::internal, exception.what());
-  } catch (...) {
-    return fail(handle, Code::internal, "unknown exception");
-  }
-}
-
-Error bad_argument(std::string_view argument, std::string_view why) {
-  return {Code::invalid_argument, str(argument, ": ", why)};
-}
-
-// ---- structs of callers
-// ---------------------------------------------------------------------------
-
-// A caller's struct as this release knows it. An older caller's is shorter, and the rest is zero; a
-// newer caller's is longer, and may ask for nothing that is not known here.
-template <typename Struct>
-Result<Struct> read_struct(const Struct* given,
-                           std::string_view argument,
-                           std::size_t first_bytes) {
-  Struct out{};
-  out.size = sizeof(Struct);
-  if (given == nullptr)
-    return out;
-  const std::size_t size = given->size;
-  if (size < first_bytes || size > 4096)
-    return bad_argument(argument, str("its size is ", size, ", not its sizeof (", sizeof(Struct),
-                                      " in this release)"));
-  const auto* bytes = reinterpret_cast<const char*>(given);  // it may be longer than Struct
-  if (size > sizeof(Struct) &&
-      std::any_of(bytes + sizeof(Struct), bytes + size, [](char byte) { return byte != 0; }))
-    return bad_argument(argument, "it asks for what only a later release knows");
-  std::memcpy(&out, given, std::min(size, sizeof(Struct)));
-  return out;
-}
-
-Result<void> check_flags(std::uint32_t flags, std::uint32_t known, std::string_view argument) {
-  if ((flags & ~known) != 0)
-    return bad_argument(argument, str("flags ", flags, " are not all known"));
-  return {};
-}
 
 Result<lyk::CudaVersion> read_driver_version(int version) {
   // 1000 * major + 10 * minor, as cuDriverGetVersion has it.
@@ -169,9 +59,7 @@ Result<lyk::CudaVersion> read_driver_version(int version) {
 }
 
 Result<lyk::Device> read_device(const lyk_device* given) {
-  if (given == nullptr)
-    return bad_argument("device", "NULL");
-  LYK_TRY_ASSIGN(const lyk_device device, read_struct(given, "device", sizeof(lyk_device)));
+  LYK_TRY_ASSIGN(const lyk_device device, read_required(given, "device"));
   if (device.compute_major < 1 || device.compute_major > 99 || device.compute_minor < 0 ||
       device.compute_minor > 9)
     return bad_argument("device", str("compute capability ", device.compute_major, ".",
@@ -196,7 +84,7 @@ Result<lyk::Device> read_device(const lyk_device* given) {
 }
 
 Result<lyk::client::Settings> read_client_options(const lyk_client_options* given) {
-  LYK_TRY_ASSIGN(const auto options, read_struct(given, "options", sizeof(lyk_client_options)));
+  LYK_TRY_ASSIGN(const auto options, read_struct(given, "options"));
   LYK_TRY(check_flags(options.flags, LYK_CLIENT_NO_EXEC, "options"));
   LYK_TRY_ASSIGN(auto settings,
                  lyk::client::parse_settings(lyk::client::Environment::of_process()));
@@ -218,7 +106,7 @@ Result<lyk::wire::ResolveCall> read_call(const char* slot,
     return bad_argument("slot", "NULL");
   LYK_TRY_ASSIGN(auto name, lyk::SlotName::parse(slot));
   LYK_TRY_ASSIGN(const auto gpu, read_device(device));
-  LYK_TRY_ASSIGN(const auto options, read_struct(given, "options", sizeof(lyk_resolve_options)));
+  LYK_TRY_ASSIGN(const auto options, read_struct(given, "options"));
   LYK_TRY(check_flags(options.flags, LYK_RESOLVE_OFFLINE | LYK_RESOLVE_NO_WAIT, "options"));
   const bool no_wait = (options.flags & LYK_RESOLVE_NO_WAIT) != 0;
   const auto wait_max = static_cast<std::uint64_t>(lyk::limits::resolve_wait_max.count());
@@ -257,7 +145,7 @@ const char* lyk_status_name(int status) {
 }
 
 const char* lyk_error_message(const void* handle) {
-  return last_failure.handle == handle ? last_failure.text.data() : "";
+  return lyk::client::failure_text(handle);
 }
 
 int lyk_client_open(const lyk_client_options* options, lyk_client** client) {
@@ -266,13 +154,17 @@ int lyk_client_open(const lyk_client_options* options, lyk_client** client) {
       return bad_argument("client", "NULL");
     LYK_TRY_ASSIGN(auto settings, read_client_options(options));
     std::string forbidden = settings.hub_forbidden;
-    *client = new lyk_client{lyk::client::SharedConnection{std::move(settings)}, forbidden};
-    forget_failure(*client);
+    auto out = std::unique_ptr<lyk_client>{
+        new lyk_client{lyk::client::SharedConnection{std::move(settings)}, forbidden}};
+    note_opened(out.get());
+    forget_failure(out.get());
+    *client = out.release();
     return {};
   });
 }
 
 void lyk_client_close(lyk_client* client) {
+  note_closed(client);
   delete client;
 }
 
@@ -282,8 +174,7 @@ int lyk_client_resolve(lyk_client* client,
                        const lyk_resolve_options* options,
                        lyk_image** image) {
   return guarded(client, [&]() -> Result<void> {
-    if (client == nullptr)
-      return bad_argument("client", "NULL");
+    LYK_TRY(check_handle(client, "client"));
     if (image == nullptr)
       return bad_argument("image", "NULL");
     LYK_TRY_ASSIGN(const auto call, read_call(slot, device, options));
@@ -293,8 +184,9 @@ int lyk_client_resolve(lyk_client* client,
     auto out = std::make_unique<lyk_image>();
     out->sha256 = resolved.reply.image.sha256.hex();
     out->resolved = std::move(resolved);
+    note_opened(out.get());
+    forget_failure(out.get());
     *image = out.release();
-    forget_failure(*image);
     return {};
   });
 }
@@ -309,8 +201,7 @@ uint64_t lyk_image_bytes(const lyk_image* image) {
 
 int lyk_image_data(lyk_image* image, const void** data) {
   return guarded(image, [&]() -> Result<void> {
-    if (image == nullptr)
-      return bad_argument("image", "NULL");
+    LYK_TRY(check_handle(image, "image"));
     if (data == nullptr)
       return bad_argument("data", "NULL");
     const std::lock_guard lock{image->mutex};
@@ -353,6 +244,7 @@ const char* lyk_image_file(const lyk_image* image) {
 }
 
 void lyk_image_close(lyk_image* image) {
+  note_closed(image);
   if (image != nullptr && image->data != nullptr)
     (void)::munmap(image->data, mapped_bytes(*image));  // it was mapped so
   delete image;

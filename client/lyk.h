@@ -297,8 +297,8 @@ typedef int (*lyk_implementation_fn)(void* user, const lyk_arguments* arguments)
 
 /* Whether the implementation can work in this process at all: positive yes, zero no, negative that
  * it could not tell, which is a no with one warning. Asked when a call or lyk_resolve first needs
- * the answer, and again after anything was registered or unregistered or the environment was read
- * again; by several threads at once if they come together. */
+ * the answer, and again after anything was registered or unregistered in the slot or the
+ * environment was read again; by several threads at once if they come together. */
 typedef int (*lyk_predicate_fn)(void* user);
 
 enum {
@@ -319,7 +319,7 @@ typedef struct lyk_implementation {
 /* Puts an implementation on top of all that `slot` has. A slot comes into being with its first
  * implementation; its name is 1 to 64 of a-z, 0-9 and _, beginning with a letter. The same name may
  * be registered again and lies on top of the earlier one. Fails with LYK_INVALID_ARGUMENT; with
- * LYK_BUSY after 4096 registrations in one process. */
+ * LYK_BUSY beyond 64 slots, 64 implementations of one slot or 4096 registrations in a process. */
 LYK_API int lyk_register(const char* slot, const lyk_implementation* implementation);
 
 /* Takes every registration of that name from `slot`. Calls that began before may still be in it:

@@ -177,4 +177,21 @@ inline constexpr std::size_t demangle_growth_max = 16;
 // holds, has about 100 MiB of them; a crafted file of some MiB could unpack to gigabytes.
 inline constexpr std::size_t kernel_list_bytes_max = 256 * mib;
 
+
+// ---- calls in a process
+// -------------------------------------------------------------------------------
+// What one process may register. Every view of a slot that was ever in force is kept, since calls
+// read it without a lock: at most 4096 views of 64 entries, some MiB in the worst case.
+inline constexpr std::size_t slots_per_process_max = 64;
+inline constexpr std::size_t implementations_per_slot_max = 64;
+inline constexpr std::size_t registrations_per_process_max = 4096;
+// Of one node; the largest machines have 16.
+inline constexpr std::size_t gpus_max = 64;
+// No tensor has more elements: their bytes still fit into 63 bits.
+inline constexpr std::int64_t tensor_elements_max = std::int64_t{1} << 56;
+// Levels of one attention: models have 1 to 5. Their sizes are read one by one in every call.
+inline constexpr std::int64_t levels_max = 1024;
+// Of what the driver's compiler says, the first lines are enough for a warning.
+inline constexpr std::size_t jit_log_bytes = 1024;
+
 }  // namespace lyk::limits

@@ -1,0 +1,106 @@
+// What every exported function has in common: the text of the last failure, the guard that turns
+// results and exceptions into statuses, and how a caller's struct is read.
+// Thread rule: the text is per thread; everything else is pure or says so.
+#pragma once
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <string_view>
+
+#include "client/lyk.h"
+#include "proto/error.hpp"
+#include "proto/result.hpp"
+#include "proto/text.hpp"
+
+namespace lyk::client {
+
+// ---- failures
+
+// Keeps `text` as the calling thread's last failure, on `handle`, and returns the code's status.
+int fail(const void* handle, Code code, std::string_view text) noexcept;
+
+// A new handle may have the address of one that was closed; its failures are not the new one's.
+void forget_failure(const void* handle) noexcept;
+
+// Empty, never null, if the calling thread's last failure was on another handle.
+const char* failure_text(const void* handle) noexcept;
+
+// Cancelling a thread unwinds it, which must not pass through here and would leave a reply unread.
+class Uncancellable {
+public:
+  Uncancellable() { (void)::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  ~Uncancellable() { (void)::pthread_setcancelstate(before_, nullptr); }  // neither can fail
+  Uncancellable(const Uncancellable&) = delete;
+  Uncancellable& operator=(const Uncancellable&) = delete;
+  Uncancellable(Uncancellable&&) = delete;
+  Uncancellable& operator=(Uncancellable&&) = delete;
+
+private:
+  int before_ = PTHREAD_CANCEL_ENABLE;
+};
+
+// Runs the body of an exported function: what it returns, or what it throws, becomes a status.
+template <typename Body>
+int guarded(const void* handle, const Body& body) noexcept {
+  const Uncancellable uncancellable;
+  try {
+    const Result<void> result = body();
+    return result ? LYK_OK : fail(handle, result.error().code, result.error().message);
+  } catch (const std::exception& exception) {
+    return fail(handle, Code::internal, exception.what());
+  } catch (...) {
+    return fail(handle, Code::internal, "unknown exception");
+  }
+}
+
+// ---- arguments
+
+Error bad_argument(std::string_view argument, std::string_view why);
+
+Result<void> check_flags(std::uint32_t flags, std::uint32_t known, std::string_view argument);
+
+// The size that a caller's struct says it has, if that can be: at least `first_bytes`, what the
+// first release had, and without anything in it that only a later release knows.
+Result<std::size_t> check_size(const void* given,
+                               std::string_view argument,
+                               std::size_t first_bytes,
+                               std::size_t known_bytes);
+
+// A caller's struct as this release knows it. An older caller's is shorter, and the rest is zero; a
+// newer caller's is longer, and may ask for nothing that is not known here. NULL is all zero.
+template <typename Struct>
+Result<Struct> read_struct(const Struct* given,
+                           std::string_view argument,
+                           std::size_t first_bytes = sizeof(Struct)) {
+  Struct out{};
+  if (given != nullptr) {
+    LYK_TRY_ASSIGN(const std::size_t size,
+                   check_size(given, argument, first_bytes, sizeof(Struct)));
+    std::memcpy(&out, given, std::min(size, sizeof(Struct)));
+  }
+  out.size = sizeof(Struct);
+  return out;
+}
+
+// As read_struct, for a struct that must be there.
+template <typename Struct>
+Result<Struct> read_required(const Struct* given, std::string_view argument) {
+  if (given == nullptr)
+    return bad_argument(argument, "NULL");
+  return read_struct(given, argument);
+}
+
+// ---- handles
+
+// Debug builds know every open handle, so that one that was closed is an argument like any other
+// that is wrong. Other builds believe the caller. Safe from any thread.
+void note_opened(const void* handle);
+void note_closed(const void* handle) noexcept;
+Result<void> check_handle(const void* handle, std::string_view argument);
+
+}  // namespace lyk::client

@@ -1,0 +1,41 @@
+#include "client/context.hpp"
+
+#include <utility>
+
+#include "client/driver.hpp"
+
+namespace lyk::client {
+
+Result<CurrentContext> CurrentContext::enter(const lyk_cu_functions& cu, lyk_cu_context context) {
+  lyk_cu_context current = nullptr;
+  LYK_TRY_CUDA(cu, ctx_get_current(&current), "ask for the current context");
+  if (current == context)
+    return CurrentContext{nullptr};
+  LYK_TRY_CUDA(cu, ctx_push_current(context), "make the tensors' context current");
+  return CurrentContext{&cu};
+}
+
+CurrentContext::CurrentContext(CurrentContext&& other) noexcept
+    : pushed_(std::exchange(other.pushed_, nullptr)) {}
+
+CurrentContext::~CurrentContext() {
+  lyk_cu_context popped = nullptr;
+  if (pushed_ != nullptr)
+    (void)pushed_->ctx_pop_current(&popped);  // it fails only where nothing is left to put back
+}
+
+Result<RelaxedCapture> RelaxedCapture::enter(const lyk_cu_functions& cu) {
+  int mode = LYK_CU_CAPTURE_MODE_RELAXED;
+  LYK_TRY_CUDA(cu, exchange_capture_mode(&mode), "exchange the capture mode");
+  return RelaxedCapture{&cu, mode};
+}
+
+RelaxedCapture::RelaxedCapture(RelaxedCapture&& other) noexcept
+    : cu_(std::exchange(other.cu_, nullptr)), before_(other.before_) {}
+
+RelaxedCapture::~RelaxedCapture() {
+  if (cu_ != nullptr)
+    (void)cu_->exchange_capture_mode(&before_);  // it took the other way round
+}
+
+}  // namespace lyk::client

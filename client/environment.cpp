@@ -1,0 +1,88 @@
+#include "client/environment.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "proto/text.hpp"
+
+namespace lyk::client {
+
+namespace {
+
+constexpr std::string_view disable_variable = "LIBREYOLO_KERNELS_DISABLE";
+
+// Without blanks around it and in lower case, as LibreYOLO compares values.
+std::string word(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r\n";
+  const auto first = text.find_first_not_of(blanks);
+  if (first == std::string_view::npos)
+    return {};
+  std::string out{text.substr(first, text.find_last_not_of(blanks) + 1 - first)};
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return out;
+}
+
+void parse_only(Policy& policy, const Environment& environment) {
+  // The second is older than this library and counts only where the first says nothing.
+  for (const std::string_view variable : {"LIBREYOLO_KERNELS", "LIBREYOLO_QUANT_KERNELS"}) {
+    const std::string value = word(environment.value(variable));
+    if (value.empty())
+      continue;
+    if (value != "lyk") {  // our own name there: all of ours
+      policy.only = value == "off" ? reference_name : std::string_view{value};
+      policy.only_variable = str(variable, "=", value);
+    }
+    return;
+  }
+}
+
+std::vector<Disabled> parse_disabled(const Environment& environment) {
+  std::vector<Disabled> out;
+  std::string_view rest = environment.value(disable_variable);
+  while (!rest.empty()) {
+    const auto comma = rest.find(',');
+    const std::string entry = word(rest.substr(0, comma));
+    rest = comma == std::string_view::npos ? std::string_view{} : rest.substr(comma + 1);
+    const auto colon = entry.find(':');
+    if (entry.empty())
+      continue;
+    if (colon == std::string::npos)
+      out.push_back({entry, {}});
+    else
+      out.push_back({word(entry.substr(0, colon)), word(entry.substr(colon + 1))});
+  }
+  return out;
+}
+
+bool parse_deterministic(const Environment& environment) {
+  constexpr std::array<std::string_view, 4> noes{"0", "false", "off", "no"};
+  const std::string value = word(environment.value("LIBREYOLO_KERNELS_DETERMINISTIC"));
+  return !value.empty() && std::find(noes.begin(), noes.end(), value) == noes.end();
+}
+
+}  // namespace
+
+Policy parse_policy(Environment environment) {
+  Policy policy;
+  parse_only(policy, environment);
+  policy.disabled = parse_disabled(environment);
+  policy.deterministic = parse_deterministic(environment);
+  policy.settings = parse_settings(std::move(environment));
+  return policy;
+}
+
+std::string forbidden_by(const Policy& policy, std::string_view slot, std::string_view name) {
+  if (!policy.only.empty() && name != policy.only && name != reference_name)
+    return policy.only_variable;
+  if (name == hub_name && policy.settings && !policy.settings->hub_forbidden.empty())
+    return policy.settings->hub_forbidden;
+  for (const Disabled& entry : policy.disabled)
+    if (entry.slot == slot && (entry.implementation.empty() || entry.implementation == name))
+      return str(disable_variable, " names ", slot, entry.implementation.empty() ? "" : ":",
+                 entry.implementation);
+  return {};
+}
+
+}  // namespace lyk::client

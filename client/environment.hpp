@@ -1,0 +1,41 @@
+// Which implementations the environment allows (DESIGN section 7): parsed once into a Policy, which
+// answers from then on. LibreYOLO reads the same variables and must come to the same answers.
+// Thread rule: values and pure functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/settings.hpp"
+#include "proto/result.hpp"
+
+namespace lyk::client {
+
+// The names of what this library brings itself. `hub` needs a service, `reference` is never off by
+// LIBREYOLO_KERNELS.
+inline constexpr std::string_view hub_name = "hub";
+inline constexpr std::string_view reference_name = "reference";
+
+// One entry of LIBREYOLO_KERNELS_DISABLE.
+struct Disabled {
+  std::string slot;
+  std::string implementation;  // empty: all of the slot's
+};
+
+struct Policy {
+  std::string only;           // LIBREYOLO_KERNELS: the one name beside `reference`; empty: all
+  std::string only_variable;  // "LIBREYOLO_KERNELS=off", for reasons
+  std::vector<Disabled> disabled;
+  bool deterministic = false;  // LIBREYOLO_KERNELS_DETERMINISTIC
+  // Where a service may be found, and whether it may be asked. An invalid_argument error names the
+  // variable whose value means nothing.
+  Result<Settings> settings = Settings{};
+};
+
+Policy parse_policy(Environment environment);
+
+// Why the implementation `name` of `slot` may not run at all; empty: it may.
+std::string forbidden_by(const Policy& policy, std::string_view slot, std::string_view name);
+
+}  // namespace lyk::client

@@ -1,0 +1,158 @@
+#include "client/hub.hpp"
+
+#include <utility>
+
+#include "client/c_interface.hpp"
+#include "client/connection.hpp"
+#include "client/context.hpp"
+#include "proto/text.hpp"
+
+namespace lyk::client {
+
+namespace {
+
+Result<lyk_cu_device> find_device(const lyk_cu_functions& cu, std::int32_t number) {
+  lyk_cu_device device = 0;
+  LYK_TRY_CUDA(cu, device_get(&device, number), str("find device ", number));
+  return device;
+}
+
+// The handle of an active primary context. It is held for a moment only: who made the context
+// active decides how long it stays so.
+Result<lyk_cu_context> find_primary_context(const lyk_cu_functions& cu, lyk_cu_device device) {
+  lyk_cu_context context = nullptr;
+  LYK_TRY_CUDA(cu, primary_ctx_retain(&context, device), "find the primary context");
+  LYK_TRY_CUDA(cu, primary_ctx_release(device), "let go of the primary context");
+  return context;
+}
+
+// Contexts come again at the same address after a reset, but not with the same number. 0 where the
+// driver is too old to tell.
+Result<std::uint64_t> find_context_id(const lyk_cu_functions& cu, lyk_cu_context context) {
+  std::uint64_t id = 0;
+  if (cu.ctx_get_id != nullptr)
+    LYK_TRY_CUDA(cu, ctx_get_id(context, &id), "tell the context from others");
+  return id;
+}
+
+// A failure to get an image. The service says why; what a user can do about bytes that are not
+// there is said here. What is wrong with the environment or with the service is not wrong with the
+// caller's arguments or context.
+Error not_received(Error error, const SlotName& slot) {
+  if (error.code == Code::not_cached || error.code == Code::offline ||
+      error.code == Code::network || error.code == Code::timeout)
+    error.message += str("; to have it beforehand: libreyolo-kernels fetch ", slot.text());
+  if (error.code == Code::invalid_argument || error.code == Code::cuda)
+    error.code = Code::refused;
+  return error;
+}
+
+}  // namespace
+
+Result<Device> describe_gpu(const Driver& driver, std::int32_t number) {
+  LYK_TRY_ASSIGN(const lyk_cu_device device, find_device(driver.cu, number));
+  Device out;
+  LYK_TRY_CUDA(driver.cu,
+               device_get_attribute(&out.arch.major, LYK_CU_COMPUTE_CAPABILITY_MAJOR, device),
+               "ask for the compute capability");
+  LYK_TRY_CUDA(driver.cu,
+               device_get_attribute(&out.arch.minor, LYK_CU_COMPUTE_CAPABILITY_MINOR, device),
+               "ask for the compute capability");
+  out.tegra = is_tegra_arch(out.arch);
+  out.driver = driver.version;
+  return out;
+}
+
+Result<const Driver*> Hub::driver() {
+  auto driver = driver_.get();
+  if (!driver && driver.error().code == Code::no_driver)
+    driver.error().code = Code::not_eligible;
+  return driver;
+}
+
+void Hub::set_settings(Result<Settings> settings) {
+  const std::lock_guard lock{settings_mutex_};
+  settings_ = std::move(settings);
+}
+
+Error Hub::lost(Error error) const {
+  if (error.code == Code::cuda)
+    when_lost_(error);
+  return error;
+}
+
+Result<Gpu> Hub::gpu(const Driver& driver, std::int32_t number) {
+  if (number < 0 || number >= driver.device_count)
+    return bad_argument("device", str(number, ": this process has ", driver.device_count));
+  if (static_cast<std::size_t>(number) >= states_.size())
+    return Error{Code::not_eligible,
+                 str("device ", number, ": only ", states_.size(), " are kept account of")};
+  LYK_TRY_ASSIGN(const lyk_cu_device device, find_device(driver.cu, number));
+  unsigned flags = 0;
+  int active = 0;
+  LYK_TRY_CUDA(driver.cu, primary_ctx_get_state(device, &flags, &active),
+               "ask for the primary context");
+  if (active == 0)
+    return Error{Code::not_eligible,
+                 str("the primary context of device ", number, " is not active")};
+  State& state = states_[static_cast<std::size_t>(number)];
+  lyk_cu_context context = state.context.load(std::memory_order_acquire);
+  if (context == nullptr) {
+    LYK_TRY_ASSIGN(context, find_primary_context(driver.cu, device));
+    state.context.store(context, std::memory_order_release);
+  }
+  return Gpu{device, context};
+}
+
+Result<Module*> Hub::module(const Driver& driver, std::int32_t number, lyk_cu_stream stream) {
+  State& state = states_[static_cast<std::size_t>(number)];
+  LYK_TRY_ASSIGN(const std::uint64_t context_id,
+                 find_context_id(driver.cu, state.context.load(std::memory_order_acquire)));
+  Module* module = state.module.load(std::memory_order_acquire);
+  if (module != nullptr && module->context_id == context_id)
+    return module;
+  LYK_TRY(check_not_capturing(driver.cu, stream));
+  return load(driver, number, context_id);
+}
+
+Result<Module*> Hub::load(const Driver& driver, std::int32_t number, std::uint64_t context_id) {
+  State& state = states_[static_cast<std::size_t>(number)];
+  const std::lock_guard lock{state.mutex};
+  Module* module = state.module.load(std::memory_order_relaxed);
+  if (module != nullptr && module->context_id == context_id)
+    return module;  // another thread was first
+  if (!state.failure.empty())
+    return Error{Code::not_eligible, state.failure};
+  auto loaded = fetch_and_load(driver, number);
+  if (!loaded) {
+    // One thread tells of it; those that waited with it hear that it is so. What hurts this call
+    // alone, such as no room for a descriptor, is no failure.
+    if (loaded.error().code != Code::not_eligible && loaded.error().code != Code::cuda)
+      state.failure = loaded.error().message;
+    return std::move(loaded).error();
+  }
+  state.modules.push_back(*std::move(loaded));
+  module = state.modules.back().get();
+  module->context_id = context_id;
+  state.module.store(module, std::memory_order_release);
+  return module;
+}
+
+Result<ResolvedImage> Hub::receive(const Device& device) {
+  std::unique_lock lock{settings_mutex_};
+  LYK_TRY_ASSIGN(Settings settings, Result<Settings>{settings_});
+  lock.unlock();
+  // For this once: a service that was started for us has no reason to stay.
+  LYK_TRY_ASSIGN(Connection connection, Connection::open(std::move(settings)));
+  return connection.resolve({.slot = slot_, .device = device, .wait_ms = {}});
+}
+
+Result<std::unique_ptr<Module>> Hub::fetch_and_load(const Driver& driver, std::int32_t number) {
+  LYK_TRY_ASSIGN(const Device device, describe_gpu(driver, number));
+  auto image = receive(device);
+  if (!image)
+    return not_received(std::move(image).error(), slot_);
+  return load_module(driver, *image, abi_);
+}
+
+}  // namespace lyk::client

@@ -1,0 +1,91 @@
+// The implementation `hub` of one slot: device code that the service proved, in a module of each
+// GPU, from the first call on which needs it.
+//
+// Getting there happens once for each GPU, however many threads come at once, and what came of it
+// holds for the rest of the process. After that a call takes no lock.
+// Thread rule: safe from any thread. A child of fork is refused before it could touch a lock.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "client/connection.hpp"
+#include "client/cuda_abi.h"
+#include "client/driver.hpp"
+#include "client/module.hpp"
+#include "client/settings.hpp"
+#include "proto/launch_abi.hpp"
+#include "proto/limits.hpp"
+#include "proto/names.hpp"
+#include "proto/result.hpp"
+
+namespace lyk::client {
+
+// A GPU of this process, and the module that was loaded for it.
+struct Gpu {
+  lyk_cu_device device = 0;
+  lyk_cu_context context = nullptr;  // its primary context
+};
+
+class Hub {
+public:
+  // Called by the thread that lost a context to a kernel of ours.
+  using WhenLost = std::function<void(const Error&)>;
+
+  Hub(SlotName slot, const LaunchAbi& abi, std::string driver, WhenLost when_lost)
+      : slot_(std::move(slot)),
+        abi_(abi),
+        driver_(std::move(driver)),
+        when_lost_(std::move(when_lost)) {}
+
+  // What decides where the service is found, for loads that begin from now on. An error of it is a
+  // failure of the first of them.
+  void set_settings(Result<Settings> settings);
+
+  // Errors: as DriverHolder::get, with not_eligible for no_driver: that is no failure.
+  Result<const Driver*> driver();
+
+  // Tells of a sticky error that our own kernel is to blame for, and hands it on.
+  Error lost(Error error) const;
+
+  // The GPU of that number, if its primary context is active. Errors: invalid_argument (there is no
+  // such GPU), not_eligible (the context is not active), cuda_error.
+  Result<Gpu> gpu(const Driver& driver, std::int32_t number);
+
+  // The module of that GPU, whose context must be current; loads it if it has to, unless `stream`
+  // captures. Errors: not_eligible (it captures, or loading failed before), cuda (the context is
+  // lost); any other is a failure of the implementation.
+  Result<Module*> module(const Driver& driver, std::int32_t number, lyk_cu_stream stream);
+
+private:
+  struct State {
+    std::atomic<lyk_cu_context> context{nullptr};
+    std::atomic<Module*> module{nullptr};  // points into `modules`
+    std::mutex mutex;                      // of what follows, and held while it loads
+    std::string failure;                   // why loading failed; empty: it has not
+    std::vector<std::unique_ptr<Module>> modules;
+  };
+
+  Result<Module*> load(const Driver& driver, std::int32_t number, std::uint64_t context_id);
+  Result<ResolvedImage> receive(const Device& device);
+  Result<std::unique_ptr<Module>> fetch_and_load(const Driver& driver, std::int32_t number);
+
+  const SlotName slot_;
+  const LaunchAbi& abi_;
+  DriverHolder driver_;
+  const WhenLost when_lost_;
+  std::mutex settings_mutex_;
+  Result<Settings> settings_ = Settings{};
+  std::array<State, limits::gpus_max> states_;
+};
+
+// What the driver knows about a GPU that decides about images.
+Result<Device> describe_gpu(const Driver& driver, std::int32_t number);
+
+}  // namespace lyk::client

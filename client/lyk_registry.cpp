@@ -1,0 +1,122 @@
+// The C interface of slots and implementations. As in lyk.cpp, what can be wrong with an argument
+// is said here, by its name.
+#include <pthread.h>
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "client/c_interface.hpp"
+#include "client/lyk.h"
+#include "client/process_registry.hpp"
+#include "client/registry.hpp"
+
+namespace lyk::client {
+
+Registry& process_registry() {
+  static Registry* const registry = [] {
+    auto* const made = new Registry{{.environment = Environment::of_process()}};
+    // Without memory for the handlers a fork may inherit a locked registry, and nothing else.
+    (void)::pthread_atfork([] { process_registry().lock(); }, [] { process_registry().unlock(); },
+                           [] { process_registry().unlock(); });
+    return made;
+  }();
+  return *registry;
+}
+
+}  // namespace lyk::client
+
+namespace {
+
+using lyk::Code;
+using lyk::Error;
+using lyk::Result;
+using lyk::client::bad_argument;
+using lyk::client::check_flags;
+using lyk::client::guarded;
+using lyk::client::process_registry;
+using lyk::client::read_required;
+
+Result<std::string_view> read_name(const char* name, std::string_view argument) {
+  if (name == nullptr)
+    return bad_argument(argument, "NULL");
+  return std::string_view{name};
+}
+
+Result<void> check_arguments(const lyk_arguments& arguments) {
+  LYK_TRY(check_flags(arguments.flags, LYK_NEEDS_GRADIENT | LYK_DETERMINISTIC, "arguments"));
+  if (arguments.tensor_count != 0 && arguments.tensors == nullptr)
+    return bad_argument("arguments", "tensors are NULL");
+  return {};
+}
+
+}  // namespace
+
+int lyk_call(const char* slot, const lyk_arguments* arguments) {
+  return guarded(nullptr, [&]() -> Result<void> {
+    LYK_TRY_ASSIGN(const std::string_view name, read_name(slot, "slot"));
+    LYK_TRY_ASSIGN(const lyk_arguments known, read_required(arguments, "arguments"));
+    LYK_TRY(check_arguments(known));
+    return process_registry().call(name, known);
+  });
+}
+
+int lyk_register(const char* slot, const lyk_implementation* implementation) {
+  return guarded(nullptr, [&]() -> Result<void> {
+    LYK_TRY_ASSIGN(const std::string_view name, read_name(slot, "slot"));
+    LYK_TRY_ASSIGN(const lyk_implementation known, read_required(implementation, "implementation"));
+    LYK_TRY(check_flags(
+        known.flags, LYK_DETERMINISTIC_FORWARD | LYK_DETERMINISTIC_BACKWARD | LYK_HAS_NO_BACKWARD,
+        "implementation"));
+    return process_registry().add(name, known);
+  });
+}
+
+int lyk_unregister(const char* slot, const char* name) {
+  return guarded(nullptr, [&]() -> Result<void> {
+    LYK_TRY_ASSIGN(const std::string_view slot_name, read_name(slot, "slot"));
+    LYK_TRY_ASSIGN(const std::string_view entry_name, read_name(name, "name"));
+    return process_registry().remove(slot_name, entry_name);
+  });
+}
+
+int lyk_resolve(const char* slot, const char** name) {
+  return guarded(nullptr, [&]() -> Result<void> {
+    LYK_TRY_ASSIGN(const std::string_view slot_name, read_name(slot, "slot"));
+    if (name == nullptr)
+      return bad_argument("name", "NULL");
+    LYK_TRY_ASSIGN(*name, process_registry().first(slot_name));
+    return {};
+  });
+}
+
+int lyk_active(const char* slot, lyk_state_fn each, void* user) {
+  return guarded(nullptr, [&]() -> Result<void> {
+    LYK_TRY_ASSIGN(const std::string_view slot_name, read_name(slot, "slot"));
+    if (each == nullptr)
+      return bad_argument("each", "NULL");
+    for (const auto& state : process_registry().states(slot_name)) {
+      const lyk_implementation_state told{sizeof(lyk_implementation_state), state.is_active ? 1 : 0,
+                                          state.name.c_str(), state.reason.c_str()};
+      each(user, &told);
+    }
+    return {};
+  });
+}
+
+int lyk_reload_environment(void) {
+  return guarded(nullptr, []() -> Result<void> {
+    return process_registry().reload(lyk::client::Environment::of_process());
+  });
+}
+
+int lyk_set_message_callback(lyk_message_fn fn, void* user) {
+  return guarded(nullptr, [&]() -> Result<void> {
+    process_registry().set_message_callback(fn, user);
+    return {};
+  });
+}
+
+void lyk_set_error_message(const char* text) {
+  (void)lyk::client::fail(nullptr, Code::internal, text == nullptr ? "" : text);
+}

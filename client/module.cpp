@@ -1,0 +1,166 @@
+#include "client/module.hpp"
+
+#include <sys/mman.h>
+
+#include <array>
+#include <cerrno>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "client/context.hpp"
+#include "proto/limits.hpp"
+#include "proto/text.hpp"
+
+namespace lyk::client {
+
+namespace {
+
+// Options of cuModuleLoadDataEx (CUjit_option).
+constexpr int jit_error_log_buffer = 5;
+constexpr int jit_error_log_buffer_bytes = 6;
+
+class Mapping {
+public:
+  Mapping(int fd, std::size_t bytes)
+      : bytes_(bytes), data_(::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, fd, 0)) {}
+  ~Mapping() {
+    if (is_mapped())
+      (void)::munmap(data_, bytes_);  // it was mapped so
+  }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  Mapping(Mapping&&) = delete;
+  Mapping& operator=(Mapping&&) = delete;
+
+  bool is_mapped() const { return data_ != MAP_FAILED; }
+  const void* data() const { return data_; }
+
+private:
+  std::size_t bytes_;
+  void* data_;
+};
+
+// A module that is not complete yet, unloaded again where something fails.
+class LoadedHandle {
+public:
+  LoadedHandle(const lyk_cu_functions& cu, lyk_cu_module handle) : cu_(cu), handle_(handle) {}
+  ~LoadedHandle() {
+    if (handle_ != nullptr)
+      (void)cu_.module_unload(handle_);  // the first failure is the one to be told
+  }
+  LoadedHandle(const LoadedHandle&) = delete;
+  LoadedHandle& operator=(const LoadedHandle&) = delete;
+  LoadedHandle(LoadedHandle&&) = delete;
+  LoadedHandle& operator=(LoadedHandle&&) = delete;
+
+  lyk_cu_module get() const { return handle_; }
+  lyk_cu_module release() { return std::exchange(handle_, nullptr); }
+
+private:
+  const lyk_cu_functions& cu_;
+  lyk_cu_module handle_;
+};
+
+// "image sm_90 cubin of build/x/ops.so"
+std::string describe(const wire::ResolveReply& reply) {
+  const bool is_ptx = reply.image.kind == wire::ImageKind::ptx;
+  return str("the ", reply.image.arch, is_ptx ? " PTX" : " cubin", " of ", reply.file);
+}
+
+Result<lyk_cu_module> load_image(const lyk_cu_functions& cu, const ResolvedImage& image) {
+  const wire::Image& description = image.reply.image;
+  const bool is_ptx = description.kind == wire::ImageKind::ptx;
+  // Private, since older kernels refuse any shared mapping of what is sealed against writing.
+  const Mapping bytes{image.fd.get(), description.bytes + (is_ptx ? 1 : 0)};
+  if (!bytes.is_mapped())
+    return os_error(errno, "map the image");
+
+  std::array<char, limits::jit_log_bytes> log{};
+  std::array<int, 2> options{jit_error_log_buffer, jit_error_log_buffer_bytes};
+  // The second "pointer" is the number itself: that is how the driver takes options.
+  std::array<void*, 2> values{log.data(), reinterpret_cast<void*>(std::uintptr_t{log.size() - 1})};
+  lyk_cu_module handle = nullptr;
+  const lyk_cu_result result =
+      cu.module_load_data(&handle, bytes.data(), options.size(), options.data(), values.data());
+  if (result == LYK_CU_SUCCESS)
+    return handle;
+  Error error = cuda_error(cu, result, str("load ", describe(image.reply)));
+  if (const std::string_view said = log.data(); !said.empty())
+    error.message += str("; it says ", quoted(said));
+  return error;
+}
+
+Result<lyk_cu_function> find_kernel(const lyk_cu_functions& cu,
+                                    lyk_cu_module module,
+                                    std::string_view symbol) {
+  const std::string name{symbol};
+  lyk_cu_function function = nullptr;
+  LYK_TRY_CUDA(cu, module_get_function(&function, module, name.c_str()),
+               str("find the kernel ", name));
+  if (cu.func_load != nullptr)
+    LYK_TRY_CUDA(cu, func_load(function), str("load the kernel ", name));
+  return function;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Module>> load_module(const Driver& driver,
+                                            const ResolvedImage& image,
+                                            const LaunchAbi& abi) {
+  const lyk_cu_functions& cu = driver.cu;
+  LYK_TRY_ASSIGN(const RelaxedCapture relaxed, RelaxedCapture::enter(cu));
+  LYK_TRY_ASSIGN(const lyk_cu_module loaded, load_image(cu, image));
+  LoadedHandle handle{cu, loaded};
+  auto module = std::make_unique<Module>();
+  module->kernels = std::make_unique<Kernel[]>(abi.kernels.size());
+  for (std::size_t i = 0; i < abi.kernels.size(); ++i) {
+    LYK_TRY_ASSIGN(module->kernels[i].function,
+                   find_kernel(cu, handle.get(), abi.kernels[i].symbol));
+  }
+  module->handle = handle.release();
+  return module;
+}
+
+Result<void> check_not_capturing(const lyk_cu_functions& cu, lyk_cu_stream stream) {
+  int status = LYK_CU_CAPTURE_STATUS_NONE;
+  const lyk_cu_result result = cu.stream_is_capturing(stream, &status);
+  // Asked about the legacy stream while another one captures, the driver refuses without harm;
+  // anything else on the legacy stream would break that capture.
+  if (result == LYK_CU_STREAM_CAPTURE_IMPLICIT)
+    return Error{Code::not_eligible,
+                 "another stream captures, and the default stream may not be waited for"};
+  if (result != LYK_CU_SUCCESS)
+    return cuda_error(cu, result, "ask whether the stream captures");
+  if (status != LYK_CU_CAPTURE_STATUS_NONE)
+    return Error{Code::not_eligible, "the stream captures, and this kernel has not run before"};
+  return {};
+}
+
+Result<FirstRun> FirstRun::begin(const lyk_cu_functions& cu, Kernel& kernel, lyk_cu_stream stream) {
+  FirstRun run{cu, stream};
+  if (kernel.has_run.load(std::memory_order_acquire))
+    return run;
+  LYK_TRY(check_not_capturing(cu, stream));
+  if (const lyk_cu_result result = cu.stream_synchronize(stream); result != LYK_CU_SUCCESS) {
+    Error error = cuda_error(cu, result, "earlier work of the stream");
+    // Whatever it is, it is not a failure of this kernel.
+    if (error.code != Code::cuda)
+      error.code = Code::not_eligible;
+    return error;
+  }
+  LYK_TRY_ASSIGN(RelaxedCapture relaxed, RelaxedCapture::enter(cu));
+  run.relaxed_.emplace(std::move(relaxed));
+  run.kernel_ = &kernel;
+  return run;
+}
+
+Result<void> FirstRun::finish() {
+  if (kernel_ == nullptr)
+    return {};
+  LYK_TRY_CUDA(*cu_, stream_synchronize(stream_), "run the kernel");
+  kernel_->has_run.store(true, std::memory_order_release);
+  return {};
+}
+
+}  // namespace lyk::client

@@ -1,0 +1,142 @@
+#include "client/ms_deform_attn.hpp"
+
+#include <array>
+#include <limits>
+
+#include "client/c_interface.hpp"
+#include "proto/limits.hpp"
+#include "proto/text.hpp"
+
+namespace lyk::client {
+
+namespace {
+
+constexpr std::uint64_t workspace_alignment = 256;
+
+// B images, S cells, H heads, C channels, Q queries, L levels, P points; K is H * C.
+constexpr TensorRule value{.name = "value", .shape = "BSHC"};
+constexpr TensorRule spatial_shapes{
+    .name = "spatial_shapes", .shape = "L2", .elements = Elements::int64};
+constexpr TensorRule level_start_index{.name = "level_start_index",
+                                       .shape = "L",
+                                       .elements = Elements::int64,
+                                       .presence = Presence::optional};
+constexpr TensorRule sampling_locations{.name = "sampling_locations", .shape = "BQHLP2"};
+constexpr TensorRule attention_weights{.name = "attention_weights", .shape = "BQHLP"};
+
+constexpr std::array<TensorRule, 6> forward_rules{{
+    value,
+    spatial_shapes,
+    level_start_index,
+    sampling_locations,
+    attention_weights,
+    {.name = "output", .shape = "BQK", .access = Access::writes},
+}};
+constexpr std::array<TensorRule, 9> backward_rules{{
+    value,
+    spatial_shapes,
+    level_start_index,
+    sampling_locations,
+    attention_weights,
+    {.name = "grad_output", .shape = "BQK"},
+    {.name = "grad_value", .shape = "BSHC", .access = Access::writes},
+    {.name = "grad_sampling_locations", .shape = "BQHLP2", .access = Access::writes},
+    {.name = "grad_attention_weights", .shape = "BQHLP", .access = Access::writes},
+}};
+
+Result<void> check_host_shapes(const std::int64_t* shapes, const Sizes& sizes) {
+  constexpr std::string_view argument = "host_spatial_shapes";
+  constexpr std::int64_t size_max = std::numeric_limits<std::int32_t>::max();
+  if (sizes['L'] > limits::levels_max)
+    return bad_argument("spatial_shapes",
+                        str(sizes['L'], " levels, and ", limits::levels_max, " are the most"));
+  if (shapes == nullptr && sizes['L'] != 0)
+    return bad_argument(argument, "NULL");
+  std::int64_t cells = 0;
+  for (std::int64_t level = 0; level < sizes['L']; ++level) {
+    const std::int64_t height = shapes[2 * level];
+    const std::int64_t width = shapes[2 * level + 1];
+    if (height < 0 || width < 0 || height > size_max || width > size_max)
+      return bad_argument(argument, str("level ", level, " of ", height, " x ", width));
+    // Past the number of cells it can only be wrong, and goes no further.
+    if (cells <= sizes['S'])
+      cells += height * width;
+  }
+  if (cells != sizes['S'])
+    return bad_argument(argument, str("areas of ", cells, " cells, and value has ", sizes['S']));
+  return {};
+}
+
+Result<void> check_workspace(const lyk_arguments& arguments, std::uint64_t needed_bytes) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(arguments.workspace);
+  if (arguments.workspace_bytes != 0 && begin == 0)
+    return bad_argument("workspace", "NULL");
+  if (begin % workspace_alignment != 0)
+    return bad_argument("workspace",
+                        str("it does not begin at a multiple of ", workspace_alignment, " bytes"));
+  if (arguments.workspace_bytes < needed_bytes)
+    return bad_argument(
+        "workspace", str(arguments.workspace_bytes, " bytes, and ", needed_bytes, " are needed"));
+  return {};
+}
+
+Result<void> check_operation(const lyk_arguments& arguments) {
+  if (arguments.operation != LYK_FORWARD && arguments.operation != LYK_BACKWARD)
+    return bad_argument("operation",
+                        str(arguments.operation, " is neither LYK_FORWARD nor LYK_BACKWARD"));
+  const auto rules = ms_deform_attn_rules(arguments.operation);
+  if (arguments.tensor_count != rules.size())
+    return bad_argument("tensor_count", str(arguments.tensor_count, ", not ", rules.size()));
+  if (arguments.tensors == nullptr)
+    return bad_argument("tensors", "NULL");
+  return {};
+}
+
+}  // namespace
+
+std::span<const TensorRule> ms_deform_attn_rules(std::uint32_t operation) {
+  if (operation == LYK_BACKWARD)
+    return backward_rules;
+  return forward_rules;
+}
+
+Result<void> check_ms_deform_attn(const lyk_arguments& arguments) {
+  LYK_TRY(check_operation(arguments));
+  LYK_TRY_ASSIGN(
+      const auto parameters,
+      read_required(static_cast<const lyk_ms_deform_attn_parameters*>(arguments.parameters),
+                    "parameters"));
+  const auto rules = ms_deform_attn_rules(arguments.operation);
+  Sizes sizes;
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    const lyk_tensor* tensor = arguments.tensors[i];
+    LYK_TRY(check_tensor(rules[i], tensor));
+    if (tensor != nullptr)
+      LYK_TRY(sizes.match(rules[i], *tensor));
+    if (i == LYK_MS_DEFORM_ATTN_VALUE)
+      sizes.set('K', sizes['H'] * sizes['C'], "heads * channels of value");
+  }
+  LYK_TRY(check_together(rules, arguments.tensors));
+  LYK_TRY(check_host_shapes(parameters.host_spatial_shapes, sizes));
+  return check_workspace(arguments,
+                         ms_deform_attn_workspace_bytes(
+                             sizes['L'], arguments.tensors[LYK_MS_DEFORM_ATTN_LEVEL_START_INDEX]));
+}
+
+DeformSizes ms_deform_attn_sizes(const lyk_arguments& arguments) {
+  const std::int64_t* v = arguments.tensors[LYK_MS_DEFORM_ATTN_VALUE]->shape;
+  const std::int64_t* at = arguments.tensors[LYK_MS_DEFORM_ATTN_SAMPLING_LOCATIONS]->shape;
+  return {.batch = v[0],
+          .cells = v[1],
+          .heads = v[2],
+          .channels = v[3],
+          .levels = at[3],
+          .queries = at[1],
+          .points = at[4]};
+}
+
+std::uint64_t ms_deform_attn_workspace_bytes(std::int64_t levels, const lyk_tensor* level_starts) {
+  return level_starts != nullptr ? 0 : sizeof(std::int64_t) * static_cast<std::uint64_t>(levels);
+}
+
+}  // namespace lyk::client

@@ -1,0 +1,129 @@
+// Which implementations a slot has, which of them may run, and the walk over them that a call is.
+//
+// Calls read a slot's View, which never changes and is replaced as a whole when something is
+// registered or the environment is read again; old views are kept, so that no call needs a lock to
+// know that its view lives. An Entry goes off once and stays so.
+//
+// "Off for the rest of the process" needs one Registry in a process (client/lyk_registry.cpp);
+// tests make their own. Thread rule: safe from any thread. No lock is held while anything of a
+// caller's runs.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/driver.hpp"
+#include "client/environment.hpp"
+#include "client/hub.hpp"
+#include "client/lyk.h"
+#include "proto/limits.hpp"
+#include "proto/result.hpp"
+
+namespace lyk::client {
+
+// One registration. Its flags are LYK_DETERMINISTIC_* and LYK_HAS_NO_BACKWARD.
+struct Entry {
+  std::string name;
+  lyk_implementation_fn fn = nullptr;
+  lyk_predicate_fn predicate = nullptr;
+  void* user = nullptr;
+  std::uint32_t flags = 0;
+  bool is_built_in = false;
+
+  std::atomic<bool> is_claimed{false};  // by the thread that may write the reason
+  std::atomic<bool> is_off{false};
+  std::string off_reason;  // readable once it is off
+  std::atomic<bool> predicate_has_failed{false};
+};
+
+// What lyk_active tells of one implementation.
+struct ImplementationState {
+  std::string name;
+  bool is_active = false;
+  std::string reason;
+};
+
+class Registry {
+public:
+  struct Options {
+    Environment environment;
+    std::string driver = std::string{driver_library};
+  };
+
+  explicit Registry(Options options);
+  ~Registry();
+  Registry(const Registry&) = delete;
+  Registry& operator=(const Registry&) = delete;
+  Registry(Registry&&) = delete;
+  Registry& operator=(Registry&&) = delete;
+
+  // As lyk_register and lyk_unregister; the struct has been read, its strings not.
+  Result<void> add(std::string_view slot, const lyk_implementation& implementation);
+  Result<void> remove(std::string_view slot, std::string_view name);
+
+  // As lyk_call; the struct has been read.
+  Result<void> call(std::string_view slot, const lyk_arguments& arguments);
+  Result<void> call_ms_deform_attn(const lyk_arguments& arguments);
+
+  // As lyk_resolve. The name lives as long as the registry.
+  Result<const char*> first(std::string_view slot);
+
+  // As lyk_active: every implementation in the order of a call. Empty for an unknown slot.
+  std::vector<ImplementationState> states(std::string_view slot);
+
+  // As lyk_reload_environment.
+  Result<void> reload(Environment environment);
+
+  void set_message_callback(lyk_message_fn fn, void* user);
+
+  // Around a fork, so that the child does not inherit a locked mutex.
+  void lock() { mutex_.lock(); }
+  void unlock() { mutex_.unlock(); }
+
+private:
+  struct Candidate;
+  struct View;
+  struct Slot;
+  using Check = Result<void> (*)(const lyk_arguments& arguments);
+
+  Slot* find(std::string_view name) const;
+  Result<Slot*> find_or_make(std::string_view name);  // mutex_ is held
+  Slot& make_slot(std::string_view name, Check check);
+  void publish(Slot& slot);  // mutex_ is held
+
+  Result<void> run(Slot& slot, const lyk_arguments& arguments);
+  // Why a call passes a candidate over; empty: it does not.
+  std::string passed_over(const Slot& slot,
+                          Candidate& candidate,
+                          std::uint32_t operation,
+                          std::uint32_t flags);
+  bool asks_yes(const Slot& slot, Candidate& candidate);
+  void turn_off(const Slot& slot, Entry& entry, std::string_view why, std::string_view instead);
+  std::string instead_of(const Slot& slot, const Entry& entry);
+  void warn(const std::string& text);
+
+  std::mutex mutex_;  // of everything but what calls read
+  Policy policy_;
+  lyk_message_fn message_ = nullptr;
+  void* message_user_ = nullptr;
+  std::size_t registrations_ = 0;
+  std::atomic<std::size_t> slot_count_{0};
+  std::array<std::unique_ptr<Slot>, limits::slots_per_process_max> slots_;
+  std::array<std::uint64_t, limits::slots_per_process_max> slot_hashes_{};
+  Entry* hub_entry_ = nullptr;
+  std::unique_ptr<Hub> hub_;
+};
+
+// Why an implementation with these flags cannot serve a call; empty: it can. Pure.
+std::string_view unsuited(std::uint32_t implementation_flags,
+                          std::uint32_t operation,
+                          std::uint32_t call_flags);
+
+}  // namespace lyk::client

@@ -1,0 +1,211 @@
+#include "client/tensor_checks.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "client/c_interface.hpp"
+#include "proto/limits.hpp"
+#include "proto/text.hpp"
+
+namespace lyk::client {
+
+namespace {
+
+std::uint64_t element_bytes(const lyk_tensor& tensor) {
+  return std::max<std::uint64_t>(tensor.dtype.bits / 8U, 1);
+}
+
+bool is_floating(const lyk_dtype& dtype) {
+  switch (dtype.code) {
+    case LYK_DTYPE_FLOAT:
+      return dtype.bits == 16 || dtype.bits == 32 || dtype.bits == 64;
+    case LYK_DTYPE_BFLOAT:
+      return dtype.bits == 16;
+    default:
+      return dtype.code >= LYK_DTYPE_FLOAT8_E3M4 && dtype.code <= LYK_DTYPE_FLOAT8_E8M0FNU &&
+             dtype.bits == 8;
+  }
+}
+
+Result<void> check_dtype(const TensorRule& rule, const lyk_dtype& dtype) {
+  const bool is_right = rule.elements == Elements::floating
+                            ? is_floating(dtype)
+                            : dtype.code == LYK_DTYPE_INT && dtype.bits == 64;
+  if (is_right && dtype.lanes == 1)
+    return {};
+  return bad_argument(rule.name,
+                      str("dtype code ", int{dtype.code}, " of ", int{dtype.bits}, " bits and ",
+                          int{dtype.lanes}, " lanes is not ",
+                          rule.elements == Elements::floating ? "a floating-point type" : "int64"));
+}
+
+// Each size, and their product with zeros counted as ones: products of some of them stay exact.
+Result<void> check_sizes(const TensorRule& rule, const lyk_tensor& tensor) {
+  if (tensor.ndim != static_cast<int>(rule.shape.size()))
+    return bad_argument(rule.name, str(tensor.ndim, " dimensions, not ", rule.shape.size()));
+  if (tensor.shape == nullptr)
+    return bad_argument(rule.name, "its shape is NULL");
+  std::int64_t product = 1;
+  for (int d = 0; d < tensor.ndim; ++d) {
+    const std::int64_t size = tensor.shape[d];
+    if (size < 0)
+      return bad_argument(rule.name, str("size ", size, " of dimension ", d, " is negative"));
+    if (size > limits::tensor_elements_max / product)
+      return bad_argument(rule.name, str("more than ", limits::tensor_elements_max, " elements"));
+    product *= std::max<std::int64_t>(size, 1);
+  }
+  return {};
+}
+
+// From the first to behind the last element, in elements. Strides are not negative.
+std::int64_t span_of(const lyk_tensor& tensor) {
+  if (element_count(tensor) == 0)
+    return 0;
+  if (tensor.strides == nullptr)
+    return element_count(tensor);
+  std::int64_t last = 0;
+  for (int d = 0; d < tensor.ndim; ++d)
+    last += (tensor.shape[d] - 1) * tensor.strides[d];
+  return last + 1;
+}
+
+Result<void> check_strides(const TensorRule& rule, const lyk_tensor& tensor) {
+  if (tensor.strides == nullptr)
+    return {};
+  std::int64_t reach = 1;
+  for (int d = 0; d < tensor.ndim; ++d) {
+    const std::int64_t stride = tensor.strides[d];
+    const std::int64_t steps = tensor.shape[d] - 1;
+    if (stride < 0)
+      return bad_argument(rule.name, str("stride ", stride, " of dimension ", d, " is negative"));
+    if (steps < 1)
+      continue;
+    if (stride == 0 && rule.access == Access::writes)
+      return bad_argument(rule.name, str("stride 0 of dimension ", d, " makes it overlap itself"));
+    if (stride > (limits::tensor_elements_max - reach) / steps)
+      return bad_argument(rule.name,
+                          str("stride ", stride, " of dimension ", d, " reaches too far"));
+    reach += stride * steps;
+  }
+  if (rule.elements == Elements::int64 && !is_dense(tensor))
+    return bad_argument(rule.name, "it is not dense");
+  return {};
+}
+
+Result<void> check_address(const TensorRule& rule, const lyk_tensor& tensor) {
+  if (element_count(tensor) == 0)
+    return {};
+  if (tensor.data == nullptr)
+    return bad_argument(rule.name, "its data is NULL");
+  const auto data = reinterpret_cast<std::uintptr_t>(tensor.data);
+  const std::uint64_t bytes = static_cast<std::uint64_t>(span_of(tensor)) * element_bytes(tensor);
+  constexpr std::uint64_t end = std::numeric_limits<std::uint64_t>::max();
+  if (tensor.byte_offset > end - data || bytes > end - data - tensor.byte_offset)
+    return bad_argument(rule.name, str("byte_offset ", tensor.byte_offset, " is beyond memory"));
+  if (address(tensor) % element_bytes(tensor) != 0)
+    return bad_argument(
+        rule.name, str("it does not begin at a multiple of ", element_bytes(tensor), " bytes"));
+  return {};
+}
+
+bool overlap(const lyk_tensor& a, const lyk_tensor& b) {
+  const auto end = [](const lyk_tensor& tensor) {
+    return address(tensor) + static_cast<std::uint64_t>(span_of(tensor)) * element_bytes(tensor);
+  };
+  return span_of(a) != 0 && span_of(b) != 0 && address(a) < end(b) && address(b) < end(a);
+}
+
+bool is_same_device(const lyk_tensor_device& a, const lyk_tensor_device& b) {
+  // Managed memory is memory of its device.
+  const auto kind = [](const lyk_tensor_device& device) {
+    const auto type = static_cast<int>(device.device_type);
+    return type == LYK_DEVICE_CUDA_MANAGED ? LYK_DEVICE_CUDA : type;
+  };
+  return kind(a) == kind(b) && a.device_id == b.device_id;
+}
+
+}  // namespace
+
+void Sizes::set(char letter, std::int64_t size, std::string_view owner) {
+  sizes_[index(letter)] = size;
+  owners_[index(letter)] = owner;
+}
+
+Result<void> Sizes::match(const TensorRule& rule, const lyk_tensor& tensor) {
+  for (std::size_t d = 0; d < rule.shape.size(); ++d) {
+    const char letter = rule.shape[d];
+    const std::int64_t size = tensor.shape[d];
+    if (letter >= '0' && letter <= '9') {
+      if (size != letter - '0')
+        return bad_argument(rule.name, str("size ", size, " of dimension ", d, ", not ", letter));
+    } else if (owners_[index(letter)].empty()) {
+      set(letter, size, rule.name);
+    } else if (size != sizes_[index(letter)]) {
+      return bad_argument(rule.name, str("size ", size, " of dimension ", d, ", where ",
+                                         owners_[index(letter)], " has ", sizes_[index(letter)]));
+    }
+  }
+  return {};
+}
+
+Result<void> check_tensor(const TensorRule& rule, const lyk_tensor* tensor) {
+  if (tensor == nullptr)
+    return rule.presence == Presence::optional ? Result<void>{} : bad_argument(rule.name, "NULL");
+  LYK_TRY(check_sizes(rule, *tensor));
+  LYK_TRY(check_dtype(rule, tensor->dtype));
+  LYK_TRY(check_strides(rule, *tensor));
+  return check_address(rule, *tensor);
+}
+
+Result<void> check_together(std::span<const TensorRule> rules, const lyk_tensor* const* tensors) {
+  for (std::size_t i = 1; i < rules.size(); ++i)
+    if (tensors[i] != nullptr && !is_same_device(tensors[i]->device, tensors[0]->device))
+      return bad_argument(
+          rules[i].name,
+          str("it is on device ", static_cast<int>(tensors[i]->device.device_type), ":",
+              tensors[i]->device.device_id, ", and ", rules[0].name, " on ",
+              static_cast<int>(tensors[0]->device.device_type), ":", tensors[0]->device.device_id));
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    if (rules[i].access != Access::writes)
+      continue;
+    for (std::size_t j = 0; j < rules.size(); ++j)
+      if (j != i && tensors[j] != nullptr && overlap(*tensors[i], *tensors[j]))
+        return bad_argument(rules[i].name, str("it overlaps ", rules[j].name));
+  }
+  return {};
+}
+
+std::int64_t element_count(const lyk_tensor& tensor) {
+  std::int64_t count = 1;
+  for (int d = 0; d < tensor.ndim; ++d)
+    count *= tensor.shape[d];
+  return count;
+}
+
+std::uint64_t address(const lyk_tensor& tensor) {
+  return reinterpret_cast<std::uintptr_t>(tensor.data) + tensor.byte_offset;
+}
+
+bool is_dense(const lyk_tensor& tensor) {
+  if (tensor.strides == nullptr || element_count(tensor) == 0)
+    return true;
+  std::int64_t expected = 1;
+  for (int d = tensor.ndim - 1; d >= 0; --d) {
+    // The stride of a size of one says nothing.
+    if (tensor.shape[d] != 1 && tensor.strides[d] != expected)
+      return false;
+    expected *= tensor.shape[d];
+  }
+  return true;
+}
+
+bool is_float32(const lyk_tensor& tensor) {
+  return tensor.dtype.code == LYK_DTYPE_FLOAT && tensor.dtype.bits == 32;
+}
+
+bool is_on_gpu(const lyk_tensor& tensor) {
+  const auto type = static_cast<int>(tensor.device.device_type);
+  return type == LYK_DEVICE_CUDA || type == LYK_DEVICE_CUDA_MANAGED;
+}
+
+}  // namespace lyk::client

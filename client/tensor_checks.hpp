@@ -1,0 +1,63 @@
+// What can be wrong with a caller's tensors, told by the name of the argument, before anything is
+// launched. A tensor that contradicts itself or another one is an invalid argument; one that is
+// merely not supported is no business of this file.
+// Thread rule: pure functions; nothing is allocated unless something is wrong.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "client/lyk.h"
+#include "proto/result.hpp"
+
+namespace lyk::client {
+
+enum class Elements { floating, int64 };  // the latter must be dense as well
+enum class Access { reads, writes };
+enum class Presence { required, optional };
+
+struct TensorRule {
+  std::string_view name;
+  // One character for each dimension: a digit is a size, a letter stands for a size that must be
+  // the same wherever the letter is.
+  std::string_view shape;
+  Elements elements = Elements::floating;
+  Access access = Access::reads;
+  Presence presence = Presence::required;
+};
+
+// The sizes that letters stand for, and which tensor said so first.
+class Sizes {
+public:
+  // Gives a letter its size beforehand, in the name of `owner`.
+  void set(char letter, std::int64_t size, std::string_view owner);
+  std::int64_t operator[](char letter) const { return sizes_[index(letter)]; }
+
+  Result<void> match(const TensorRule& rule, const lyk_tensor& tensor);
+
+private:
+  static std::size_t index(char letter) { return static_cast<std::size_t>(letter - 'A'); }
+
+  std::array<std::int64_t, 26> sizes_{};
+  std::array<std::string_view, 26> owners_{};  // empty: the letter has no size yet
+};
+
+// One tensor by itself: rank, sizes, dtype, strides, address. Errors: invalid_argument.
+Result<void> check_tensor(const TensorRule& rule, const lyk_tensor* tensor);
+
+// Tensors among each other: one device, and no output that overlaps anything. They have passed
+// check_tensor. Errors: invalid_argument.
+Result<void> check_together(std::span<const TensorRule> rules, const lyk_tensor* const* tensors);
+
+// ---- of a tensor that has passed check_tensor
+
+std::int64_t element_count(const lyk_tensor& tensor);
+std::uint64_t address(const lyk_tensor& tensor);  // of its first element
+bool is_dense(const lyk_tensor& tensor);          // row-major without gaps
+bool is_float32(const lyk_tensor& tensor);
+bool is_on_gpu(const lyk_tensor& tensor);
+
+}  // namespace lyk::client

@@ -1,0 +1,84 @@
+#include "client/environment.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace lyk::client {
+namespace {
+
+std::string reason(std::vector<std::string> variables, const char* slot, const char* name) {
+  return forbidden_by(parse_policy({std::move(variables)}), slot, name);
+}
+
+TEST(Policy, AllowsOrForbidsImplementationsByTheEnvironment) {
+  const struct {
+    std::vector<std::string> variables;
+    const char* slot;
+    const char* name;
+    const char* reason;
+  } rows[] = {
+      {{}, "ms_deform_attn", "hub", ""},
+      {{}, "ms_deform_attn", "mine", ""},
+      {{"LIBREYOLO_KERNELS="}, "ms_deform_attn", "hub", ""},
+      {{"LIBREYOLO_KERNELS=off"}, "ms_deform_attn", "hub", "LIBREYOLO_KERNELS=off"},
+      {{"LIBREYOLO_KERNELS=off"}, "ms_deform_attn", "mine", "LIBREYOLO_KERNELS=off"},
+      {{"LIBREYOLO_KERNELS=off"}, "ms_deform_attn", "reference", ""},
+      {{"LIBREYOLO_KERNELS= Reference\n"}, "s", "hub", "LIBREYOLO_KERNELS=reference"},
+      {{"LIBREYOLO_KERNELS=reference"}, "s", "reference", ""},
+      {{"LIBREYOLO_KERNELS=lyk"}, "s", "hub", ""},
+      {{"LIBREYOLO_KERNELS=lyk"}, "s", "mine", ""},
+      {{"LIBREYOLO_KERNELS=Mine"}, "s", "mine", ""},
+      {{"LIBREYOLO_KERNELS=mine"}, "s", "hub", "LIBREYOLO_KERNELS=mine"},
+      {{"LIBREYOLO_KERNELS=mine"}, "s", "reference", ""},
+      {{"LIBREYOLO_QUANT_KERNELS=off"}, "s", "hub", "LIBREYOLO_QUANT_KERNELS=off"},
+      {{"LIBREYOLO_KERNELS=", "LIBREYOLO_QUANT_KERNELS=off"},
+       "s",
+       "hub",
+       "LIBREYOLO_QUANT_KERNELS=off"},
+      {{"LIBREYOLO_KERNELS= ", "LIBREYOLO_QUANT_KERNELS=off"},
+       "s",
+       "hub",
+       "LIBREYOLO_QUANT_KERNELS=off"},
+      {{"LIBREYOLO_KERNELS=hub", "LIBREYOLO_QUANT_KERNELS=off"}, "s", "hub", ""},
+      {{"LIBREYOLO_HUB_KERNELS=0"}, "s", "hub", "LIBREYOLO_HUB_KERNELS=0"},
+      {{"LIBREYOLO_HUB_KERNELS=No "}, "s", "hub", "LIBREYOLO_HUB_KERNELS=no"},
+      {{"LIBREYOLO_HUB_KERNELS=0"}, "s", "mine", ""},
+      {{"LIBREYOLO_HUB_KERNELS=1"}, "s", "hub", ""},
+      {{"LIBREYOLO_KERNELS_DISABLE=s"}, "s", "hub", "LIBREYOLO_KERNELS_DISABLE names s"},
+      {{"LIBREYOLO_KERNELS_DISABLE=s"}, "s", "mine", "LIBREYOLO_KERNELS_DISABLE names s"},
+      {{"LIBREYOLO_KERNELS_DISABLE=s"}, "t", "hub", ""},
+      {{"LIBREYOLO_KERNELS_DISABLE=a, s:HUB ,,b"},
+       "s",
+       "hub",
+       "LIBREYOLO_KERNELS_DISABLE names s:hub"},
+      {{"LIBREYOLO_KERNELS_DISABLE=a,s:hub"}, "s", "mine", ""},
+      {{"LIBREYOLO_KERNELS_DISABLE=,,:"}, "s", "hub", ""},
+  };
+  for (const auto& row : rows)
+    EXPECT_EQ(reason(row.variables, row.slot, row.name), row.reason)
+        << ::testing::PrintToString(row.variables) << " " << row.slot << ":" << row.name;
+}
+
+TEST(Policy, IsDeterministicUnlessTheVariableSaysNo) {
+  for (const char* value : {"1", "yes", "True", "on"})
+    EXPECT_TRUE(
+        parse_policy({{std::string{"LIBREYOLO_KERNELS_DETERMINISTIC="} + value}}).deterministic)
+        << value;
+  for (const char* value : {"", "0", "no", "False", " off "})
+    EXPECT_FALSE(
+        parse_policy({{std::string{"LIBREYOLO_KERNELS_DETERMINISTIC="} + value}}).deterministic)
+        << value;
+}
+
+TEST(Policy, KeepsWhatIsWrongWithWhereAServiceIsForWhoAsksIt) {
+  const Policy policy = parse_policy({{"LIBREYOLO_KERNELS_WAIT=soon"}});
+  ASSERT_FALSE(policy.settings);
+  EXPECT_EQ(policy.settings.error().message,
+            "LIBREYOLO_KERNELS_WAIT 'soon': not a number of seconds");
+  EXPECT_EQ(forbidden_by(policy, "s", "hub"), "");
+}
+
+}  // namespace
+}  // namespace lyk::client
