@@ -1,0 +1,89 @@
+#include "tests/fakes/softcuda/execution.hpp"
+
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include "proto/text.hpp"
+#include "tests/fakes/softcuda/process.hpp"
+#include "tests/fakes/softcuda/ptx/run.hpp"
+
+namespace softcuda {
+
+namespace {
+
+using lyk::str;
+
+Status status_of(ptx::FaultKind kind) {
+  switch (kind) {
+    case ptx::FaultKind::illegal_address:
+    case ptx::FaultKind::stack_overflow:
+      return Status::illegal_address;
+    case ptx::FaultKind::misaligned_address:
+      return Status::misaligned_address;
+    case ptx::FaultKind::illegal_instruction:
+      return Status::illegal_instruction;
+    case ptx::FaultKind::assert_failed:
+      return Status::assert_failed;
+    case ptx::FaultKind::timeout:
+      return Status::launch_timeout;
+    case ptx::FaultKind::uninitialised_read:
+    case ptx::FaultKind::race:
+    case ptx::FaultKind::divergent_barrier:
+    case ptx::FaultKind::trap:
+    case ptx::FaultKind::invalid_launch:
+      return Status::launch_failed;
+  }
+  return Status::unknown;
+}
+
+// All devices share one memory here, so the parameters are looked at for what would be another
+// device's address. Without peer access a kernel cannot reach that.
+std::optional<std::string> foreign_pointer(const Execution& execution) {
+  const KernelFunction& function = *execution.function;
+  if (process().devices.size() < 2)
+    return std::nullopt;
+  for (const auto& parameter : function.parameters) {
+    std::uint64_t value = 0;
+    if (parameter.size != sizeof value)
+      continue;
+    std::memcpy(&value, execution.parameters.data() + parameter.offset, sizeof value);
+    const auto place = process().allocations.find(value);
+    if (place && place->context->device != function.context->device)
+      return str("kernel ", function.name, ": the parameter at byte ", parameter.offset,
+                 " is memory of device ", place->context->device);
+  }
+  return std::nullopt;
+}
+
+void fail(Context& context, Status status, const std::string& text) {
+  (void)std::fprintf(stderr, "softcuda: %s\n", text.c_str());
+  set_fault(context, status);
+}
+
+}  // namespace
+
+void execute(const Execution& execution) {
+  const Process& state = process();
+  const KernelFunction& function = *execution.function;
+  if (function.code == nullptr || function.facts.kernel == nullptr)
+    return;
+  if (const auto text = foreign_pointer(execution)) {
+    fail(*function.context, Status::illegal_address, *text);
+    return;
+  }
+  const ptx::Launch launch{.grid = execution.grid,
+                           .block = execution.block,
+                           .dynamic_shared_bytes = execution.shared_bytes,
+                           .parameters = execution.parameters,
+                           .seed = state.settings.seed,
+                           .checks = {.race = state.settings.check_race,
+                                      .uninitialised = state.settings.check_uninitialised}};
+  const auto fault = ptx::run(*function.code->loaded, *function.facts.kernel, launch,
+                              process().allocations.memory());
+  if (fault)
+    fail(*function.context, status_of(fault->kind), fault->text);
+}
+
+}  // namespace softcuda
