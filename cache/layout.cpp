@@ -76,6 +76,8 @@ public:
   }
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
+  MappedFile(MappedFile&&) = delete;
+  MappedFile& operator=(MappedFile&&) = delete;
 
   std::span<const std::byte> bytes() const {
     if (data_ == MAP_FAILED)

@@ -223,7 +223,7 @@ Result<std::optional<Blob>> Store::link(const Entry& entry, Time now) {
   LYK_TRY_ASSIGN(std::optional<BlobRow> row, state_->row_of(proof));
   if (!row && proof.sha256) {
     LYK_TRY_ASSIGN(Reindexed orphan, state_->reindex(*proof.sha256, now));
-    row = std::move(orphan.row);
+    row = orphan.row;
   }
   if (!row || !proves(proof, *row))
     return std::optional<Blob>{};

@@ -139,9 +139,9 @@ Result<VerifyReport> Store::verify_all(const VerifyRequest& request,
     } else {
       ++report.files;
       report.bytes += checked.bytes;
+      if (checked.verdict == Verdict::damaged)
+        report.damaged.push_back({std::move(checked.names), row.blob.sha256, checked.actual});
     }
-    if (checked.verdict == Verdict::damaged)
-      report.damaged.push_back({std::move(checked.names), row.blob.sha256, checked.actual});
     ++at.files_done;
     at.bytes_done += row.blob.bytes;
   }

@@ -58,7 +58,7 @@ Result<Rebuilt> Store::rebuild_index(std::span<const Entry> known, Time now) {
       return {};
     if (file.row->git_blob)
       found.by_git_blob.emplace(*file.row->git_blob, sha256);
-    found.rows.emplace(sha256, std::move(*file.row));
+    found.rows.emplace(sha256, *file.row);
     return {};
   };
   LYK_TRY(for_each_blob_file(state_->layout, reindex));

@@ -203,7 +203,7 @@ Result<Reindexed> Store::State::reindex(const Digest& sha256, Time now) {
   LYK_TRY(index->put_images(row.id, images));
   LYK_TRY(transaction.commit());
   out.verdict = Verdict::good;
-  out.row = std::move(row);
+  out.row = row;
   return out;
 }
 
