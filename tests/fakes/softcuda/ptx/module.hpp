@@ -51,7 +51,7 @@ struct Variable {
   std::string name;
   std::uint64_t bytes;
   std::uint32_t alignment;
-  std::vector<std::byte> initial;  // as many as `bytes`; zeros where the text gives nothing
+  std::vector<std::byte> initial;  // at most `bytes`; zeros follow
   // Places in `initial` that hold the address of another variable, known once all are placed.
   struct Reference {
     std::uint64_t offset;

@@ -9,12 +9,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
+#include <utility>
 
 #include "proto/result.hpp"
 #include "tests/fakes/softcuda/ptx/fault.hpp"
@@ -39,8 +38,10 @@ public:
   // Where a variable lies, as for cuModuleGetGlobal.
   [[nodiscard]] std::optional<Range> variable(std::string_view name) const;
 
+  struct Placed;  // placed.hpp, for run() alone
+  [[nodiscard]] const Placed& placed() const { return *placed_; }
+
 private:
-  struct Placed;
   struct Unplace {
     void operator()(Placed* placed) const;
   };
@@ -71,7 +72,8 @@ struct Launch {
 inline constexpr std::uint32_t block_threads_max = 1024;
 inline constexpr std::uint32_t shared_bytes_max = 256 * 1024;
 
-// Nothing, or the fault that ended the launch: what was written before it stays written.
+// `kernel` is one of the module's. Nothing, or the fault that ended the launch: what was written
+// before it stays written.
 [[nodiscard]] std::optional<Fault> run(const LoadedModule& loaded,
                                        const Kernel& kernel,
                                        const Launch& launch,

@@ -1,0 +1,331 @@
+// Logic, shifts, bit fields and permutations.
+#include <algorithm>
+#include <bit>
+#include <type_traits>
+
+#include "tests/fakes/softcuda/ptx/decode.hpp"
+#include "tests/fakes/softcuda/ptx/pick.hpp"
+
+namespace softcuda::ptx {
+
+namespace {
+
+// ---- logic: whole slots, since what lies above a value is zero ----
+
+Step bit_and(const Instruction& in, Thread& thread) {
+  thread.r[in.d] = thread.r[in.a] & thread.r[in.b];
+  return Step::next;
+}
+Step bit_or(const Instruction& in, Thread& thread) {
+  thread.r[in.d] = thread.r[in.a] | thread.r[in.b];
+  return Step::next;
+}
+Step bit_xor(const Instruction& in, Thread& thread) {
+  thread.r[in.d] = thread.r[in.a] ^ thread.r[in.b];
+  return Step::next;
+}
+// `constant` holds ones where the type has bits.
+Step bit_not(const Instruction& in, Thread& thread) {
+  thread.r[in.d] = ~thread.r[in.a] & static_cast<std::uint64_t>(in.constant);
+  return Step::next;
+}
+Step logical_not(const Instruction& in, Thread& thread) {
+  thread.r[in.d] = thread.r[in.a] == 0 ? 1 : 0;
+  return Step::next;
+}
+
+// Bit i of `constant` is the result for the bits of a, b, c that make the number i = 4a + 2b + c.
+Step look_up_3(const Instruction& in, Thread& thread) {
+  const auto a = get<std::uint32_t>(thread, in.a);
+  const auto b = get<std::uint32_t>(thread, in.b);
+  const auto c = get<std::uint32_t>(thread, in.c);
+  std::uint32_t out = 0;
+  for (unsigned i = 0; i < 8; ++i)
+    if ((in.constant >> i & 1) != 0)
+      out |= ((i & 4) != 0 ? a : ~a) & ((i & 2) != 0 ? b : ~b) & ((i & 1) != 0 ? c : ~c);
+  put(thread, in.d, out);
+  return Step::next;
+}
+
+// ---- shifts: amounts beyond the size count as the size ----
+
+template <typename T>
+Step shift_left(const Instruction& in, Thread& thread) {
+  const auto by = get<std::uint32_t>(thread, in.b);
+  const std::uint64_t value = get<T>(thread, in.a);
+  put(thread, in.d, by >= 8 * sizeof(T) ? T{0} : static_cast<T>(value << by));
+  return Step::next;
+}
+
+template <typename T>
+Step shift_right(const Instruction& in, Thread& thread) {
+  constexpr std::uint32_t bits = 8 * sizeof(T);
+  const auto by = get<std::uint32_t>(thread, in.b);
+  const T value = get<T>(thread, in.a);
+  if constexpr (std::is_signed_v<T>)
+    put(thread, in.d, static_cast<T>(value >> std::min(by, bits - 1)));
+  else
+    put(thread, in.d, by >= bits ? T{0} : static_cast<T>(value >> by));
+  return Step::next;
+}
+
+enum class Amount : std::uint8_t { clamp, wrap };
+
+std::uint32_t funnel_amount(const Instruction& in, const Thread& thread) {
+  const auto by = get<std::uint32_t>(thread, in.c);
+  return static_cast<Amount>(in.flags) == Amount::wrap ? by & 31 : std::min(by, 32U);
+}
+
+// The 64 bits b:a, shifted; left gives the upper half, right the lower.
+Step funnel_left(const Instruction& in, Thread& thread) {
+  const std::uint64_t both = thread.r[in.b] << 32 | thread.r[in.a];
+  const std::uint32_t by = funnel_amount(in, thread);
+  put(thread, in.d, static_cast<std::uint32_t>(both << by >> 32));
+  return Step::next;
+}
+Step funnel_right(const Instruction& in, Thread& thread) {
+  const std::uint64_t both = thread.r[in.b] << 32 | thread.r[in.a];
+  put(thread, in.d, static_cast<std::uint32_t>(both >> funnel_amount(in, thread)));
+  return Step::next;
+}
+
+// ---- fields ----
+
+// Position and length are 8 bits each. A signed field repeats its top bit, or the top bit of
+// the whole where the field goes beyond.
+template <typename T>
+Step extract_field(const Instruction& in, Thread& thread) {
+  constexpr std::uint32_t top = 8 * sizeof(T) - 1;
+  const std::uint32_t position = get<std::uint32_t>(thread, in.b) & 0xff;
+  const std::uint32_t length = get<std::uint32_t>(thread, in.c) & 0xff;
+  const T value = get<T>(thread, in.a);
+  using Bits = std::make_unsigned_t<T>;
+  const auto bits = static_cast<Bits>(value);
+  Bits fill = 0;
+  if (std::is_signed_v<T> && length != 0)
+    fill = static_cast<Bits>(0 - (bits >> std::min(position + length - 1, top) & 1));
+  Bits out = 0;
+  for (std::uint32_t i = 0; i <= top; ++i) {
+    const bool inside = i < length && position + i <= top;
+    const Bits bit = inside ? bits >> (position + i) & 1 : fill & 1;
+    out |= static_cast<Bits>(bit << i);
+  }
+  put(thread, in.d, out);
+  return Step::next;
+}
+
+template <typename T>
+Step insert_field(const Instruction& in, Thread& thread) {
+  constexpr std::uint32_t size = 8 * sizeof(T);
+  const std::uint32_t position = get<std::uint32_t>(thread, in.c) & 0xff;
+  const std::uint32_t length = get<std::uint32_t>(thread, in.list) & 0xff;
+  const T inserted = get<T>(thread, in.a);
+  T out = get<T>(thread, in.b);
+  for (std::uint32_t i = 0; i < length && position + i < size; ++i) {
+    const T bit = T{1} << (position + i);
+    out = (inserted >> i & 1) != 0 ? out | bit : out & ~bit;
+  }
+  put(thread, in.d, out);
+  return Step::next;
+}
+
+// The place of the highest bit that differs from the sign; all ones if there is none. `flags` 1:
+// the shift that would bring it to the top.
+template <typename T>
+Step find_bit(const Instruction& in, Thread& thread) {
+  using Bits = std::make_unsigned_t<T>;
+  const T value = get<T>(thread, in.a);
+  const auto bits = static_cast<Bits>(std::is_signed_v<T> && value < 0 ? ~value : value);
+  std::uint32_t out = ~std::uint32_t{0};
+  if (bits != 0) {
+    const auto place = static_cast<std::uint32_t>(std::bit_width(bits)) - 1;
+    out = in.flags != 0 ? static_cast<std::uint32_t>(8 * sizeof(T)) - 1 - place : place;
+  }
+  put(thread, in.d, out);
+  return Step::next;
+}
+
+template <typename T>
+Step count_ones(const Instruction& in, Thread& thread) {
+  put(thread, in.d, static_cast<std::uint32_t>(std::popcount(get<T>(thread, in.a))));
+  return Step::next;
+}
+template <typename T>
+Step count_leading_zeros(const Instruction& in, Thread& thread) {
+  put(thread, in.d, static_cast<std::uint32_t>(std::countl_zero(get<T>(thread, in.a))));
+  return Step::next;
+}
+template <typename T>
+Step reverse_bits(const Instruction& in, Thread& thread) {
+  T value = get<T>(thread, in.a);
+  T out = 0;
+  for (std::size_t i = 0; i < 8 * sizeof(T); ++i, value >>= 1)
+    out = static_cast<T>(out << 1) | (value & 1);
+  put(thread, in.d, out);
+  return Step::next;
+}
+
+// ---- permutation of bytes ----
+
+enum class Permutation : std::int64_t { generic, f4e, b4e, rc8, ecl, ecr, rc16 };
+
+// The selectors of the named modes for the four values of c's lowest two bits.
+constexpr std::uint32_t selectors[][4] = {
+    {},                                // generic: c itself
+    {0x3210, 0x4321, 0x5432, 0x6543},  // f4e: forward 4 extract
+    {0x5670, 0x6701, 0x7012, 0x0123},  // b4e: backward 4 extract
+    {0x0000, 0x1111, 0x2222, 0x3333},  // rc8: replicate a byte
+    {0x3210, 0x3211, 0x3222, 0x3333},  // ecl: edge clamp left
+    {0x0000, 0x1110, 0x2210, 0x3210},  // ecr: edge clamp right
+    {0x1010, 0x3232, 0x1010, 0x3232},  // rc16: replicate a half
+};
+
+Step permute(const Instruction& in, Thread& thread) {
+  const std::uint64_t both = thread.r[in.b] << 32 | thread.r[in.a];
+  const auto c = get<std::uint32_t>(thread, in.c);
+  const bool generic = static_cast<Permutation>(in.constant) == Permutation::generic;
+  const std::uint32_t selector = generic ? c : selectors[in.constant][c & 3];
+  std::uint32_t out = 0;
+  for (unsigned i = 0; i < 4; ++i) {
+    const std::uint32_t choice = selector >> (4 * i) & 0xf;
+    auto byte = static_cast<std::uint32_t>(both >> (8 * (choice & 7)) & 0xff);
+    if ((choice & 8) != 0)  // its sign, repeated
+      byte = (byte & 0x80) != 0 ? 0xff : 0;
+    out |= byte << (8 * i);
+  }
+  put(thread, in.d, out);
+  return Step::next;
+}
+
+// ---- decoding ----
+
+template <Execute execute>
+void decode_logic(Decoding& in) {
+  const Type type = in.take_type({Type::pred, Type::b16, Type::b32, Type::b64});
+  in.emit(execute, {.d = in.destination(type), .a = in.source(type), .b = in.source(type)});
+}
+
+void decode_not(Decoding& in) {
+  const Type type = in.take_type({Type::pred, Type::b16, Type::b32, Type::b64});
+  const std::uint64_t ones =
+      type == Type::pred ? 1 : ~std::uint64_t{0} >> (64 - 8 * bytes_of(type));
+  in.emit(bit_not, {.d = in.destination(type),
+                    .a = in.source(type),
+                    .constant = static_cast<std::int64_t>(ones)});
+}
+
+void decode_cnot(Decoding& in) {
+  const Type type = in.take_type({Type::b16, Type::b32, Type::b64});
+  in.emit(logical_not, {.d = in.destination(type), .a = in.source(type)});
+}
+
+void decode_lop3(Decoding& in) {
+  (void)in.take_type({Type::b32});
+  Instruction parts{.d = in.destination(Type::b32),
+                    .a = in.source(Type::b32),
+                    .b = in.source(Type::b32),
+                    .c = in.source(Type::b32)};
+  parts.constant = in.immediate().value_or(0);
+  in.emit(look_up_3, parts);
+}
+
+void decode_shift(Decoding& in) {
+  const bool left = in.statement().opcode == "shl";
+  const Type type = left ? in.take_type({Type::b16, Type::b32, Type::b64})
+                         : in.take_type({Type::b16, Type::b32, Type::b64, Type::u16, Type::u32,
+                                         Type::u64, Type::s16, Type::s32, Type::s64});
+  const Instruction parts{
+      .d = in.destination(type), .a = in.source(type), .b = in.source(Type::u32)};
+  in.emit(left ? pick_bits(type, []<typename T>(T) -> Execute { return shift_left<T>; })
+               : pick_integer(type, []<typename T>(T) -> Execute { return shift_right<T>; }),
+          parts);
+}
+
+void decode_funnel(Decoding& in) {
+  const auto direction = in.take_one_of({"l", "r"});
+  const auto amount = in.take_one_of({"clamp", "wrap"});
+  if (!direction || !amount)
+    return in.refuse_word();
+  (void)in.take_type({Type::b32});
+  in.emit(*direction == 0 ? funnel_left : funnel_right,
+          {.d = in.destination(Type::b32),
+           .a = in.source(Type::b32),
+           .b = in.source(Type::b32),
+           .c = in.source(Type::u32),
+           .flags = static_cast<std::uint32_t>(*amount)});
+}
+
+void decode_extract(Decoding& in) {
+  const Type type = in.take_type({Type::u32, Type::s32, Type::u64, Type::s64});
+  in.emit(pick_integer(type, []<typename T>(T) -> Execute { return extract_field<T>; }),
+          {.d = in.destination(type),
+           .a = in.source(type),
+           .b = in.source(Type::u32),
+           .c = in.source(Type::u32)});
+}
+
+void decode_insert(Decoding& in) {
+  const Type type = in.take_type({Type::b32, Type::b64});
+  in.emit(bytes_of(type) == 4 ? insert_field<std::uint32_t> : insert_field<std::uint64_t>,
+          {.d = in.destination(type),
+           .a = in.source(type),
+           .b = in.source(type),
+           .c = in.source(Type::u32),
+           .list = in.source(Type::u32)});
+}
+
+void decode_find(Decoding& in) {
+  const bool shift_amount = in.take("shiftamt");
+  const Type type = in.take_type({Type::u32, Type::s32, Type::u64, Type::s64});
+  in.emit(pick_integer(type, []<typename T>(T) -> Execute { return find_bit<T>; }),
+          {.d = in.destination(Type::u32), .a = in.source(type), .flags = shift_amount ? 1U : 0U});
+}
+
+void decode_count(Decoding& in) {
+  const bool wide = in.take_type({Type::b32, Type::b64}) == Type::b64;
+  const Type type = wide ? Type::b64 : Type::b32;
+  const Instruction parts{.d = in.destination(Type::u32), .a = in.source(type)};
+  if (in.statement().opcode == "popc")
+    in.emit(wide ? count_ones<std::uint64_t> : count_ones<std::uint32_t>, parts);
+  else
+    in.emit(wide ? count_leading_zeros<std::uint64_t> : count_leading_zeros<std::uint32_t>, parts);
+}
+
+void decode_reverse(Decoding& in) {
+  const Type type = in.take_type({Type::b32, Type::b64});
+  in.emit(bytes_of(type) == 4 ? reverse_bits<std::uint32_t> : reverse_bits<std::uint64_t>,
+          {.d = in.destination(type), .a = in.source(type)});
+}
+
+void decode_permute(Decoding& in) {
+  (void)in.take_type({Type::b32});
+  const auto mode = in.take_one_of({"f4e", "b4e", "rc8", "ecl", "ecr", "rc16"});
+  in.emit(permute, {.d = in.destination(Type::b32),
+                    .a = in.source(Type::b32),
+                    .b = in.source(Type::b32),
+                    .c = in.source(Type::b32),
+                    .constant = mode ? static_cast<std::int64_t>(*mode) + 1 : 0});
+}
+
+}  // namespace
+
+void add_bits(DecodeTable& table) {
+  table["and"] = decode_logic<bit_and>;
+  table["or"] = decode_logic<bit_or>;
+  table["xor"] = decode_logic<bit_xor>;
+  table["not"] = decode_not;
+  table["cnot"] = decode_cnot;
+  table["lop3"] = decode_lop3;
+  table["shl"] = decode_shift;
+  table["shr"] = decode_shift;
+  table["shf"] = decode_funnel;
+  table["bfe"] = decode_extract;
+  table["bfi"] = decode_insert;
+  table["bfind"] = decode_find;
+  table["popc"] = decode_count;
+  table["clz"] = decode_count;
+  table["brev"] = decode_reverse;
+  table["prmt"] = decode_permute;
+}
+
+}  // namespace softcuda::ptx
