@@ -66,6 +66,12 @@ Result<Driver> open_driver(const std::string& library) {
   return driver;
 }
 
+Result<lyk_cu_device> find_device(const lyk_cu_functions& cu, std::int32_t number) {
+  lyk_cu_device device = 0;
+  LYK_TRY_CUDA(cu, device_get(&device, number), str("find device ", number));
+  return device;
+}
+
 bool is_sticky(lyk_cu_result result) {
   switch (result) {
     case LYK_CU_ECC_UNCORRECTABLE:

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -35,6 +36,9 @@ Result<Driver> open_driver(const std::string& library);
 // or is a child of fork); refused for everything else. The text says what was tried and names the
 // result: "load the image: CUDA_ERROR_NO_BINARY_FOR_GPU (209): no kernel image is available ...".
 Error cuda_error(const lyk_cu_functions& cu, lyk_cu_result result, std::string_view what);
+
+// The GPU of that number, as the driver counts. Errors: cuda_error.
+Result<lyk_cu_device> find_device(const lyk_cu_functions& cu, std::int32_t number);
 
 // True for results that the context does not survive.
 bool is_sticky(lyk_cu_result result);

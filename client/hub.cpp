@@ -11,12 +11,6 @@ namespace lyk::client {
 
 namespace {
 
-Result<lyk_cu_device> find_device(const lyk_cu_functions& cu, std::int32_t number) {
-  lyk_cu_device device = 0;
-  LYK_TRY_CUDA(cu, device_get(&device, number), str("find device ", number));
-  return device;
-}
-
 // The handle of an active primary context. It is held for a moment only: who made the context
 // active decides how long it stays so.
 Result<lyk_cu_context> find_primary_context(const lyk_cu_functions& cu, lyk_cu_device device) {

@@ -1,8 +1,11 @@
 #include "client/machine.hpp"
 
 #include <array>
-#include <string_view>
+#include <utility>
 
+#include "client/context.hpp"
+#include "client/hub.hpp"
+#include "client/module.hpp"
 #include "client/ms_deform_attn.hpp"
 #include "proto/text.hpp"
 
@@ -10,30 +13,35 @@ namespace lyk::client {
 
 namespace {
 
-ImplementationState hub_prospect(const Policy& policy,
-                                 const SlotName& slot,
-                                 const Device& device,
-                                 Connection& connection) {
-  ImplementationState state{std::string{hub_name}, false, {}};
-  state.reason = forbidden_by(policy, slot.text(), hub_name);
-  if (!state.reason.empty())
-    return state;
-  if (slot.text() != ms_deform_attn_name) {
-    state.reason = "this release has no launcher for it";
-    return state;
+// A use of a GPU's primary context, for as long as this lives.
+class PrimaryContext {
+public:
+  static Result<PrimaryContext> retain(const lyk_cu_functions& cu, lyk_cu_device device) {
+    lyk_cu_context context = nullptr;
+    LYK_TRY_CUDA(cu, primary_ctx_retain(&context, device), "make the primary context");
+    return PrimaryContext{cu, device, context};
   }
-  wire::ResolveCall call{.slot = slot, .device = device, .wait_ms = 0};
-  call.offline = true;
-  const auto image = connection.resolve(std::move(call));
-  state.is_active = image.has_value();
-  if (image)
-    state.reason = str("the ", image->reply.image.arch,
-                       image->reply.image.kind == wire::ImageKind::ptx ? " PTX" : " cubin", " of ",
-                       image->reply.file, " at ", image->reply.commit);
-  else
-    state.reason = image.error().message;
-  return state;
-}
+
+  PrimaryContext(PrimaryContext&& other) noexcept
+      : cu_(std::exchange(other.cu_, nullptr)), device_(other.device_), context_(other.context_) {}
+  PrimaryContext& operator=(PrimaryContext&&) = delete;
+  PrimaryContext(const PrimaryContext&) = delete;
+  PrimaryContext& operator=(const PrimaryContext&) = delete;
+  ~PrimaryContext() {
+    if (cu_ != nullptr)
+      (void)cu_->primary_ctx_release(device_);  // nothing depends on it any more
+  }
+
+  lyk_cu_context get() const { return context_; }
+
+private:
+  PrimaryContext(const lyk_cu_functions& cu, lyk_cu_device device, lyk_cu_context context)
+      : cu_(&cu), device_(device), context_(context) {}
+
+  const lyk_cu_functions* cu_;
+  lyk_cu_device device_;
+  lyk_cu_context context_;
+};
 
 }  // namespace
 
@@ -43,9 +51,8 @@ Result<std::vector<MachineGpu>> list_gpus(const std::string& library) {
   for (std::int32_t number = 0; number < driver.device_count; ++number) {
     MachineGpu gpu{number, {}, {}};
     LYK_TRY_ASSIGN(gpu.device, describe_gpu(driver, number));
-    lyk_cu_device device = 0;
+    LYK_TRY_ASSIGN(const lyk_cu_device device, find_device(driver.cu, number));
     std::array<char, 256> name{};
-    LYK_TRY_CUDA(driver.cu, device_get(&device, number), str("find device ", number));
     LYK_TRY_CUDA(driver.cu, device_get_name(name.data(), static_cast<int>(name.size()) - 1, device),
                  "ask for the device's name");
     gpu.name = name.data();
@@ -54,11 +61,21 @@ Result<std::vector<MachineGpu>> list_gpus(const std::string& library) {
   return out;
 }
 
-std::vector<ImplementationState> prospects(const Policy& policy,
-                                           const SlotName& slot,
-                                           const Device& device,
-                                           Connection& connection) {
-  return {hub_prospect(policy, slot, device, connection)};
+bool has_launcher(std::string_view slot) {
+  return slot == ms_deform_attn_name;
+}
+
+Result<void> try_to_load(const std::string& library,
+                         std::int32_t gpu,
+                         const ResolvedImage& image,
+                         const LaunchAbi& abi) {
+  LYK_TRY_ASSIGN(const Driver driver, open_driver(library));
+  LYK_TRY_ASSIGN(const lyk_cu_device device, find_device(driver.cu, gpu));
+  LYK_TRY_ASSIGN(const PrimaryContext primary, PrimaryContext::retain(driver.cu, device));
+  LYK_TRY_ASSIGN(const CurrentContext current, CurrentContext::enter(driver.cu, primary.get()));
+  LYK_TRY_ASSIGN(const auto module, load_module(driver, image, abi));
+  LYK_TRY_CUDA(driver.cu, module_unload(module->handle), "unload the image");
+  return {};
 }
 
 }  // namespace lyk::client

@@ -1,19 +1,17 @@
-// What a process on this machine would run, for people who ask before one does: the GPUs that the
-// driver knows, and for a slot every implementation with what keeps it from running there. Loads
-// nothing and makes no context.
-// Thread rule: as Connection; list_gpus from any thread.
+// What a process on this machine could run, for people who ask before one does: the GPUs that the
+// driver knows, and whether it takes an image.
+// Thread rule: any thread. The driver stays open, and no child of this process can use one.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "client/connection.hpp"
 #include "client/driver.hpp"
-#include "client/environment.hpp"
-#include "client/registry.hpp"
 #include "proto/device.hpp"
-#include "proto/names.hpp"
+#include "proto/launch_abi.hpp"
 #include "proto/result.hpp"
 
 namespace lyk::client {
@@ -24,15 +22,17 @@ struct MachineGpu {
   Device device;
 };
 
-// Errors: no_driver (there is none, or it knows no GPU), and as open_driver. The driver stays open,
-// and no child of this process can use one.
-Result<std::vector<MachineGpu>> list_gpus(const std::string& library = std::string{driver_library});
+// Errors: no_driver (there is none, or it knows no GPU), and as open_driver. Makes no context.
+Result<std::vector<MachineGpu>> list_gpus(const std::string& library);
 
-// Every implementation of `slot` that this release brings, in the order of a call. Asks the service
-// for what is cached, and starts no fetch.
-std::vector<ImplementationState> prospects(const Policy& policy,
-                                           const SlotName& slot,
-                                           const Device& device,
-                                           Connection& connection);
+// Whether this release has a call for `slot`, so that an image of it can be run.
+bool has_launcher(std::string_view slot);
+
+// Loads the image with every kernel of `abi` into the primary context of a GPU, which is made for
+// it if it is not there, and takes it away again. Errors: as open_driver and load_module.
+Result<void> try_to_load(const std::string& library,
+                         std::int32_t gpu,
+                         const ResolvedImage& image,
+                         const LaunchAbi& abi);
 
 }  // namespace lyk::client
