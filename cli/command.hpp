@@ -13,6 +13,7 @@
 #include "cli/options.hpp"
 #include "cli/preferences.hpp"
 #include "cli/terminal.hpp"
+#include "client/driver.hpp"
 #include "client/settings.hpp"
 #include "proto/result.hpp"
 
@@ -36,6 +37,7 @@ struct Invocation {
   const client::Environment& environment;
   const Preferences& preferences;
   const Terminal& terminal;
+  std::string_view driver_library;  // "libcuda.so.1"; tests have another
 
   bool json() const { return arguments.has("json"); }
   bool offline() const { return preferences.offline_because.has_value(); }
@@ -78,5 +80,6 @@ extern const Command remove_command;
 extern const Command prune_command;
 extern const Command rebuild_index_command;
 extern const Command status_command;
+extern const Command doctor_command;
 
 }  // namespace lyk::cli

@@ -1,4 +1,5 @@
 // fetch: prewarm. Slots of the configured pins, or of one pin file that is sent along.
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "cli/progress.hpp"
 #include "cli/service.hpp"
 #include "cli/state_names.hpp"
+#include "client/machine.hpp"
 #include "proto/text.hpp"
 
 namespace lyk::cli {
@@ -17,7 +19,7 @@ namespace {
 constexpr std::array<Option, 3> options{{
     {.name = "arch",
      .value = "ARCH[,ARCH]",
-     .help = "only what GPUs of these compute capabilities need; default: every architecture",
+     .help = "what GPUs like these need, or `all`; default: what those of this machine need",
      .repeat = Repeat::many},
     {.name = "all", .value = "", .help = "every slot that is pinned"},
     {.name = "pin",
@@ -26,13 +28,31 @@ constexpr std::array<Option, 3> options{{
 }};
 
 constexpr std::array<Example, 3> examples{{
-    {"fetch ms_deform_attn", "everything that the pin of a slot names"},
+    {"fetch ms_deform_attn", "what this machine's GPUs need of a slot"},
     {"fetch --all --arch 8.9,9.0", "every pinned slot, for two kinds of GPU"},
     {"fetch --pin ./ms_deform_attn.toml", "try a pin before it is installed"},
 }};
 
-Result<std::vector<Arch>> parse_archs(const Arguments& arguments) {
+// What the GPUs of this machine are. Empty where it has none: then every architecture is wanted.
+Result<std::vector<Arch>> archs_of_machine(const Invocation& invocation) {
+  std::vector<Arch> archs;
+  const auto gpus = client::list_gpus(std::string{invocation.driver_library});
+  if (!gpus && gpus.error().code != Code::no_driver)
+    return annotate(gpus.error(), "this machine's GPUs are not known, say which: --arch");
+  if (gpus)
+    for (const client::MachineGpu& gpu : *gpus)
+      if (std::find(archs.begin(), archs.end(), gpu.device.arch) == archs.end())
+        archs.push_back(gpu.device.arch);
+  return archs;
+}
+
+Result<std::vector<Arch>> parse_archs(const Invocation& invocation) {
+  const Arguments& arguments = invocation.arguments;
+  if (!arguments.has("arch"))
+    return archs_of_machine(invocation);
   LYK_TRY_ASSIGN(const std::vector<std::string> words, split_list(arguments.values("arch")));
+  if (words == std::vector<std::string>{"all"})
+    return std::vector<Arch>{};
   std::vector<Arch> archs;
   for (const std::string& word : words) {
     LYK_TRY_ASSIGN(const Arch arch, parse_capability(word));
@@ -46,7 +66,7 @@ Result<wire::FetchCall> parse_call(const Invocation& invocation) {
   const Arguments& arguments = invocation.arguments;
   wire::FetchCall call;
   LYK_TRY_ASSIGN(call.slots, parse_slots(arguments.positionals()));
-  LYK_TRY_ASSIGN(call.archs, parse_archs(arguments));
+  LYK_TRY_ASSIGN(call.archs, parse_archs(invocation));
   call.offline = invocation.offline();
   const auto pin = arguments.value("pin");
   if (arguments.has("all") && (!call.slots.empty() || pin))

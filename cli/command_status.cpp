@@ -1,7 +1,9 @@
 // status: the service, its store, its slots and its counters.
 #include <array>
+#include <utility>
 
 #include "cli/command.hpp"
+#include "cli/outlook.hpp"
 #include "cli/output.hpp"
 #include "cli/prometheus.hpp"
 #include "cli/service.hpp"
@@ -51,7 +53,30 @@ std::string slots_text(const std::vector<wire::SlotStatus>& slots, Colours colou
   return str('\n', table.render(colours));
 }
 
-std::string as_text(const wire::StatusReply& status, Colours colours) {
+std::string outlook_text(const Outlooks& outlooks, Colours colours) {
+  Table table{{{"SLOT"}, {"GPU"}, {"RUNS"}, {"REASON"}}};
+  for (const Outlook& row : outlooks.rows)
+    table.add({{printable(row.slot)},
+               {row.gpu ? gpu_title(*row.gpu) : "-"},
+               {row.obstacle ? "nothing" : row.implementation,
+                row.obstacle ? Paint::yellow : Paint::green},
+               {printable(row.reason)}});
+  return str('\n', table.render(colours));
+}
+
+// What the service says, and what this machine makes of it: the members of both.
+std::string as_json(const wire::StatusReply& status, const Outlooks& outlooks) {
+  JsonDocument machine;
+  machine.begin_object();
+  add_outlook_members(machine, outlooks);
+  machine.end_object();
+  const std::string members = std::move(machine).finish();
+  const std::string service = wire::to_json(status);
+  return str(std::string_view{service}.substr(0, service.rfind('\n')), ',',
+             std::string_view{members}.substr(1));
+}
+
+std::string as_text(const wire::StatusReply& status, const Outlooks& outlooks, Colours colours) {
   const wire::StoreStatus& store = status.store;
   const wire::Counters& counters = status.counters;
   Facts facts;
@@ -69,7 +94,9 @@ std::string as_text(const wire::StatusReply& status, Colours colours) {
                             counters.resolve_misses, " missed"));
   facts.add("fetches", str(counters.fetches_done, " done, ", counters.fetches_failed, " failed, ",
                            human_bytes(counters.fetched_bytes), " downloaded"));
-  return str(facts.render(colours), slots_text(status.slots, colours));
+  facts.add("gpus", gpus_text(outlooks.situation));
+  return str(facts.render(colours), slots_text(status.slots, colours),
+             outlook_text(outlooks, colours));
 }
 
 Result<Report> run_status(const Invocation& invocation) {
@@ -80,11 +107,14 @@ Result<Report> run_status(const Invocation& invocation) {
   if (format && invocation.json())
     return Error{Code::invalid_argument, "options --json and --format exclude each other"};
   LYK_TRY_ASSIGN(client::Connection connection, connect(invocation));
-  LYK_TRY_ASSIGN(const wire::StatusReply status,
-                 connection.call<wire::StatusReply>(wire::StatusCall{}));
+  const Outlooks outlooks = look_out(invocation, std::move(connection), {}, Thoroughness::ask);
+  if (!outlooks.situation.service)
+    return outlooks.situation.service.error();
+  const wire::StatusReply& status = outlooks.situation.service->status;
   if (format)
-    return answer(prometheus(status));
-  return answer(invocation.json() ? document_of(status) : as_text(status, invocation.colours()));
+    return answer(prometheus(status, outlooks));
+  return answer(invocation.json() ? as_json(status, outlooks)
+                                  : as_text(status, outlooks, invocation.colours()));
 }
 
 }  // namespace
@@ -95,7 +125,9 @@ const Command status_command{
     .positionals = {.min = 0, .max = 0, .usage = ""},
     .description =
         "Shows who answers, what its store holds, the state of every pinned slot with "
-        "the reason, and\ncounters.",
+        "the reason, counters,\nand what a process on this machine would run for each slot, and "
+        "why. "
+        "`doctor` also tries it.",
     .options = options,
     .examples = examples,
     .run = run_status,

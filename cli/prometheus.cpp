@@ -94,6 +94,21 @@ void add_slots(std::string& out, const std::vector<wire::SlotStatus>& slots) {
            slot.images);
 }
 
+void add_outlooks(std::string& out, const Outlooks& outlooks) {
+  constexpr Metric metric{
+      "slot_implementation", "gauge",
+      "1 for what a process on this machine would run for a slot: an implementation, or none."};
+  if (outlooks.rows.empty())
+    return;
+  head(out, metric);
+  for (const Outlook& row : outlooks.rows)
+    sample(out, metric,
+           str(label("slot", row.slot), ',',
+               label("gpu", row.gpu ? std::to_string(row.gpu->number) : std::string{}), ',',
+               label("implementation", row.obstacle ? "none" : row.implementation)),
+           1);
+}
+
 void add_counters(std::string& out, const wire::Counters& counters) {
   single(out, {"resolve_calls_total", "counter", "Calls of Resolve."}, counters.resolve_calls);
   constexpr Metric outcome{"resolve_outcomes_total", "counter",
@@ -123,11 +138,12 @@ void add_counters(std::string& out, const wire::Counters& counters) {
 
 }  // namespace
 
-std::string prometheus(const wire::StatusReply& status) {
+std::string prometheus(const wire::StatusReply& status, const Outlooks& outlooks) {
   std::string out;
   add_service(out, status);
   add_store(out, status.store);
   add_slots(out, status.slots);
+  add_outlooks(out, outlooks);
   add_counters(out, status.counters);
   return out;
 }

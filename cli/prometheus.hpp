@@ -5,10 +5,11 @@
 
 #include <string>
 
+#include "cli/outlook.hpp"
 #include "proto/methods.hpp"
 
 namespace lyk::cli {
 
-std::string prometheus(const wire::StatusReply& status);
+std::string prometheus(const wire::StatusReply& status, const Outlooks& outlooks);
 
 }  // namespace lyk::cli

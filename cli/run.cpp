@@ -97,6 +97,7 @@ bool names_a_command(std::string_view message) {
 struct Told {
   std::span<const std::string> words;
   const Terminal& terminal;
+  std::string_view driver_library;
 };
 
 int run_command(const Command& command, const client::Environment& environment, const Told& told) {
@@ -114,7 +115,8 @@ int run_command(const Command& command, const client::Environment& environment, 
   const auto report = command.run({.arguments = *arguments,
                                    .environment = environment,
                                    .preferences = preferences,
-                                   .terminal = told.terminal});
+                                   .terminal = told.terminal,
+                                   .driver_library = told.driver_library});
   const std::string_view slot = slot_of(command, *arguments);
   if (!report)
     return fail(told.terminal, words, report.error(), advice(report.error(), slot));
@@ -131,7 +133,8 @@ int run_command(const Command& command, const client::Environment& environment, 
 
 int run(std::span<const std::string> words,
         const client::Environment& environment,
-        const Terminal& terminal) {
+        const Terminal& terminal,
+        std::string_view driver_library) {
   if (words.empty()) {
     (void)write_all(terminal.error_fd, program_help());
     return info(Code::invalid_argument).exit_code;
@@ -150,7 +153,8 @@ int run(std::span<const std::string> words,
                 str(" (", program_name, " --help lists the commands)"));
   if (asks_help)
     return print(terminal, command_help(*command), 0);
-  return run_command(*command, environment, {.words = rest, .terminal = terminal});
+  return run_command(*command, environment,
+                     {.words = rest, .terminal = terminal, .driver_library = driver_library});
 }
 
 std::string advice(const Error& error, std::string_view slot) {

@@ -5,6 +5,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "cli/command.hpp"
 #include "proto/message.hpp"
@@ -16,10 +17,11 @@ inline constexpr int exit_broken_pipe = 141;
 // What a shell reports for a program that SIGINT ended.
 inline constexpr int exit_interrupted = 130;
 
-// `words` without the program's own name.
+// `words` without the program's own name. `driver_library` is what the loader is asked for.
 int run(std::span<const std::string> words,
         const client::Environment& environment,
-        const Terminal& terminal);
+        const Terminal& terminal,
+        std::string_view driver_library = client::driver_library);
 
 // What to do about an error, as the end of its line: "; `libreyolo-kernels pins` lists ...". Empty
 // where the message says it itself or nothing is known. `slot`: what was asked for, or empty.

@@ -1,5 +1,6 @@
 #include "client/machine.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -61,8 +62,14 @@ Result<std::vector<MachineGpu>> list_gpus(const std::string& library) {
   return out;
 }
 
+std::span<const std::string_view> launchable_slots() {
+  static constexpr std::array<std::string_view, 1> slots{ms_deform_attn_name};
+  return slots;
+}
+
 bool has_launcher(std::string_view slot) {
-  return slot == ms_deform_attn_name;
+  const auto slots = launchable_slots();
+  return std::find(slots.begin(), slots.end(), slot) != slots.end();
 }
 
 Result<void> try_to_load(const std::string& library,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,9 @@ Result<std::vector<MachineGpu>> list_gpus(const std::string& library);
 
 // Whether this release has a call for `slot`, so that an image of it can be run.
 bool has_launcher(std::string_view slot);
+
+// Every slot that has one.
+std::span<const std::string_view> launchable_slots();
 
 // Loads the image with every kernel of `abi` into the primary context of a GPU, which is made for
 // it if it is not there, and takes it away again. Errors: as open_driver and load_module.

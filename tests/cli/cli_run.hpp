@@ -36,16 +36,20 @@ inline std::string contents_of(int fd) {
   return text;
 }
 
+// The driver of a machine that has none, whatever this one has.
+inline constexpr std::string_view absent_driver = "libcuda-absent.so.1";
+
 inline Ran run_cli(const std::vector<std::string>& words,
                    std::vector<std::string> variables = {},
-                   Terminal terminal = {}) {
+                   Terminal terminal = {},
+                   std::string_view driver_library = absent_driver) {
   const UniqueFd out{::memfd_create("out", MFD_CLOEXEC)};
   const UniqueFd err{::memfd_create("err", MFD_CLOEXEC)};
   terminal.out_fd = out.get();
   terminal.error_fd = err.get();
   client::Environment environment;
   environment.variables = std::move(variables);
-  const int exit_code = run(words, environment, terminal);
+  const int exit_code = run(words, environment, terminal, driver_library);
   return {exit_code, contents_of(out.get()), contents_of(err.get())};
 }
 

@@ -23,10 +23,18 @@ CannedService answering(const ReplyType& reply) {
   }};
 }
 
+// What `status` and `doctor` ask.
+CannedService answering_about(const wire::StatusReply& status, const wire::PinsReply& pins) {
+  return CannedService{[status = wire::encode_reply(status),
+                        pins = wire::encode_reply(pins)](const wire::ParsedCall& call) {
+    return std::vector<std::string>{call.method == "Pins" ? pins : status};
+  }};
+}
+
 // The text for people and the document for scripts, each as its golden file.
-template <typename ReplyType>
-void check_goldens(const ReplyType& reply, std::vector<std::string> words, int exit_code = 0) {
-  const CannedService service = answering(reply);
+void check_goldens_with(const CannedService& service,
+                        std::vector<std::string> words,
+                        int exit_code) {
   const std::string name = "cli/" + words.front();
   const Ran text = run_cli(words, service.environment());
   EXPECT_EQ(text.exit_code, exit_code) << text.err;
@@ -36,6 +44,11 @@ void check_goldens(const ReplyType& reply, std::vector<std::string> words, int e
   EXPECT_EQ(json.exit_code, exit_code) << json.err;
   EXPECT_EQ(json.err, text.err);
   expect_golden(name + ".json", json.out);
+}
+
+template <typename ReplyType>
+void check_goldens(const ReplyType& reply, std::vector<std::string> words, int exit_code = 0) {
+  check_goldens_with(answering(reply), std::move(words), exit_code);
 }
 
 TEST(Commands, ListShowsWhatTheStoreHolds) {
@@ -73,11 +86,25 @@ TEST(Commands, PinsShowsWhatIsInForceAndWarnsOfWhatIsNot) {
 }
 
 TEST(Commands, StatusShowsServiceStoreSlotsAndCounters) {
-  check_goldens(test::status_reply(), {"status"});
+  check_goldens_with(answering_about(test::status_reply(), {.pins = {test::pin()}, .refused = {}}),
+                     {"status"}, 0);
+}
+
+TEST(Commands, DoctorNamesTheFirstObstacleAndWhatMendsIt) {
+  check_goldens_with(answering_about(test::status_reply(), {.pins = {test::pin()}, .refused = {}}),
+                     {"doctor"}, 7);
+}
+
+TEST(Commands, DoctorWithoutAServiceStillSaysWhatItFound) {
+  const Ran ran = run_cli({"doctor"}, test::with_socket("/nowhere/socket"));
+  EXPECT_EQ(ran.exit_code, 7);  // the driver comes first
+  EXPECT_NE(ran.out.find("service:  none: no service at '/nowhere/socket'"), std::string::npos)
+      << ran.out;
 }
 
 TEST(Commands, StatusAsMetrics) {
-  const CannedService service = answering(test::status_reply());
+  const CannedService service =
+      answering_about(test::status_reply(), {.pins = {test::pin()}, .refused = {}});
   const Ran ran = run_cli({"status", "--format", "prometheus"}, service.environment());
   EXPECT_EQ(ran.exit_code, 0);
   EXPECT_EQ(ran.err, "");

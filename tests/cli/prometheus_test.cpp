@@ -22,7 +22,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 TEST(Prometheus, IsWhatTheGoldenFileSays) {
-  lyk::test::expect_golden("cli/status.prom", prometheus(test::status_reply()));
+  lyk::test::expect_golden("cli/metrics.prom", prometheus(test::status_reply(), test::outlooks()));
 }
 
 // The text exposition format: every sample below the HELP and TYPE of its name, no name twice, no
@@ -30,7 +30,7 @@ TEST(Prometheus, IsWhatTheGoldenFileSays) {
 TEST(Prometheus, IsValidExpositionFormat) {
   wire::StatusReply status = test::status_reply();
   status.endpoint = "https://x/\"\\\n";
-  const std::string text = prometheus(status);
+  const std::string text = prometheus(status, test::outlooks());
   ASSERT_TRUE(text.ends_with('\n'));
   const std::regex help{R"(# HELP ([a-z_]+) \S.*)"};
   const std::regex type{R"(# TYPE ([a-z_]+) (gauge|counter))"};
@@ -63,11 +63,22 @@ TEST(Prometheus, IsValidExpositionFormat) {
 TEST(Prometheus, WithoutSlotsThereAreNoSlotMetrics) {
   wire::StatusReply status = test::status_reply();
   status.slots.clear();
-  EXPECT_EQ(prometheus(status).find("slot_"), std::string::npos);
+  Outlooks outlooks = test::outlooks();
+  outlooks.rows.clear();
+  EXPECT_EQ(prometheus(status, outlooks).find("slot_"), std::string::npos);
+}
+
+TEST(Prometheus, TellsWhatWouldRunOnEachKindOfGpu) {
+  const std::string text = prometheus(test::status_reply(), test::outlooks());
+  EXPECT_NE(text.find("slot_implementation{slot=\"ms_deform_attn\",gpu=\"0\","
+                      "implementation=\"hub\"} 1"),
+            std::string::npos);
+  EXPECT_NE(text.find("slot_implementation{slot=\"nms\",gpu=\"\",implementation=\"none\"} 1"),
+            std::string::npos);
 }
 
 TEST(Prometheus, ASlotIsInExactlyOneState) {
-  const std::string text = prometheus(test::status_reply());
+  const std::string text = prometheus(test::status_reply(), test::outlooks());
   EXPECT_NE(text.find("slot_state{slot=\"ms_deform_attn\",state=\"cached\"} 1"), std::string::npos);
   EXPECT_NE(text.find("slot_state{slot=\"ms_deform_attn\",state=\"failed\"} 0"), std::string::npos);
   EXPECT_NE(text.find("slot_state{slot=\"nms\",state=\"failed\"} 1"), std::string::npos);

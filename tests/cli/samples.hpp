@@ -2,7 +2,10 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "cli/outlook.hpp"
 #include "proto/methods.hpp"
 
 namespace lyk::cli::test {
@@ -162,6 +165,29 @@ inline wire::StatusReply status_reply() {
                        .connections_refused = 6,
                        .images_in_memory = 8,
                        .images_in_memory_bytes = 655'360}};
+}
+
+inline client::MachineGpu gpu() {
+  client::MachineGpu out{0, "NVIDIA H100 PCIe", {}};
+  out.device.arch = {9, 0, ArchVariant::none};
+  out.device.driver = CudaVersion{13, 0};
+  return out;
+}
+
+// A machine on which nothing is in the way of ms_deform_attn.
+inline Situation situation() {
+  return {{}, std::vector{gpu()}, ServiceView{status_reply(), {.pins = {pin()}, .refused = {}}}};
+}
+
+inline Outlooks outlooks() {
+  Outlooks out{situation(), {}};
+  out.rows.push_back({"ms_deform_attn", gpu(), "hub", "the sm_90 cubin of build/a.so", {}});
+  out.rows.push_back({"nms",
+                      {},
+                      {},
+                      "the Hub answers 404",
+                      Obstacle{{Code::not_cached, "the Hub answers 404"}, "mend it"}});
+  return out;
 }
 
 }  // namespace lyk::cli::test
