@@ -30,6 +30,16 @@ const RemoteRef* find_ref(std::span<const RemoteRef> refs, std::string_view name
   return at == refs.end() ? nullptr : &*at;
 }
 
+std::string some_of(std::span<const std::string_view> names) {
+  constexpr std::size_t shown_max = 6;
+  std::string text;
+  for (const std::string_view name : names.first(std::min(names.size(), shown_max)))
+    text += str(text.empty() ? "" : ", ", quoted(name));
+  if (names.size() > shown_max)
+    text += str(" and ", names.size() - shown_max, " more");
+  return text;
+}
+
 Error no_such_ref(std::span<const RemoteRef> refs, std::string_view revision) {
   std::vector<std::string_view> names;
   for (const RemoteRef& ref : refs) {
@@ -47,8 +57,7 @@ Error no_such_ref(std::span<const RemoteRef> refs, std::string_view revision) {
   else if (names.empty())
     text += "; the repo is empty";
   else
-    text += str("; there is ", quoted(names.front()),
-                names.size() > 1 ? str(" and ", names.size() - 1, " more") : std::string{});
+    text += "; there is " + some_of(names);
   return Error{Code::not_found, std::move(text)};
 }
 

@@ -43,13 +43,16 @@ template <typename... Parts>
   return quoted(std::string_view{text});
 }
 
-// The entry of `known` that is nearest to `word` by edit distance, if it is near enough to be what
-// a typing error meant; else empty. `known` is any range of things that convert to string_view.
+// Insertions, deletions, replacements and exchanges of neighbours that make `b` of `a`.
 [[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
+
+// The entry of `known` that is nearest to `word`, if at most a third of the word's letters are
+// wrong: more is another word, not a typing error. Else empty. `known` is any range of things that
+// convert to string_view.
 template <typename Range>
 [[nodiscard]] std::string_view nearest(std::string_view word, const Range& known) {
   std::string_view best;
-  std::size_t best_distance = word.size() / 3 + 2;
+  std::size_t best_distance = word.size() / 3 + 1;
   for (const auto& candidate : known) {
     const std::size_t distance = edit_distance(word, candidate);
     if (distance < best_distance) {

@@ -82,9 +82,9 @@ TEST_F(ProbeTest, WhatIsNotThereSaysWhatEachTypeLacks) {
   const auto found = probe_for("v9");
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, Code::not_found);
-  EXPECT_NE(
-      found.error().message.find("kernel repo: no branch, tag or version 'v9'; did you mean 'v1'"),
-      std::string::npos)
+  EXPECT_NE(found.error().message.find(
+                "kernel repo: no branch, tag or version 'v9'; there is 'main', 'v1'"),
+            std::string::npos)
       << found.error().message;
   EXPECT_NE(found.error().message.find("model repo: "), std::string::npos);
 }

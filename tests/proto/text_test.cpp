@@ -33,7 +33,9 @@ TEST(EditDistance, CountsInsertionsDeletionsAndReplacements) {
   EXPECT_EQ(edit_distance("", ""), 0U);
   EXPECT_EQ(edit_distance("", "abc"), 3U);
   EXPECT_EQ(edit_distance("kitten", "sitting"), 3U);
-  EXPECT_EQ(edit_distance("slot", "slto"), 2U);
+  EXPECT_EQ(edit_distance("slot", "slto"), 1U) << "neighbours exchanged";
+  EXPECT_EQ(edit_distance("ab", "ba"), 1U);
+  EXPECT_EQ(edit_distance("abc", "cab"), 2U);
 }
 
 TEST(Nearest, FindsWhatATypingErrorMeant) {
@@ -41,7 +43,10 @@ TEST(Nearest, FindsWhatATypingErrorMeant) {
   EXPECT_EQ(nearest("repos", known), "repo");
   EXPECT_EQ(nearest("revison", known), "revision");
   EXPECT_EQ(nearest("licence", known), "license");
+  EXPECT_EQ(nearest("rpeo", known), "repo");
   EXPECT_EQ(nearest("something_else", known), "");
+  EXPECT_EQ(nearest("re", known), "") << "half of it would be wrong";
+  EXPECT_EQ(nearest("parity", std::array{"verify"sv, "pin"sv}), "") << "another word";
   EXPECT_EQ(nearest("x", std::array<std::string_view, 0>{}), "");
 }
 
