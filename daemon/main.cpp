@@ -23,6 +23,7 @@
 #include "proto/limits.hpp"
 #include "proto/message.hpp"
 #include "proto/unique.hpp"
+#include "proto/words.hpp"
 
 namespace lyk::daemon {
 namespace {
@@ -38,18 +39,6 @@ wire::Mode mode_of(const Options& options, const std::optional<Activation>& acti
 Log log_of(const Options& options, wire::Mode mode) {
   const Level usual = mode == wire::Mode::private_instance ? Level::error : Level::info;
   return Log(STDERR_FILENO, options.threshold.value_or(usual));
-}
-
-std::string_view name(wire::Mode mode) {
-  switch (mode) {
-    case wire::Mode::system:
-      return "system";
-    case wire::Mode::user:
-      return "user";
-    case wire::Mode::private_instance:
-      return "private";
-  }
-  LYK_CHECK(false);
 }
 
 // Connects the server to whoever is to be served. The file of the socket, if we made one, is ours
@@ -124,7 +113,8 @@ Result<void> serve_as(const Options& options,
                       Caller& caller) {
   const wire::Mode mode = mode_of(options, activation);
   const Log log = log_of(options, mode);
-  log.info(event::start, {{"version", LYK_VERSION}, {"mode", name(mode)}, {"uid", ::geteuid()}});
+  log.info(event::start,
+           {{"version", LYK_VERSION}, {"mode", wire::word(mode)}, {"uid", ::geteuid()}});
 
   // Signals first: every later thread has them blocked.
   LYK_TRY_ASSIGN(const UniqueFd signals, take_signals());

@@ -30,6 +30,7 @@
 #include "proto/methods.hpp"
 #include "proto/result.hpp"
 #include "proto/text.hpp"
+#include "proto/words.hpp"
 
 namespace lyk::wire {
 
@@ -77,10 +78,6 @@ template <typename Struct>
 inline constexpr std::nullopt_t fields_of = std::nullopt;
 template <typename T>
 concept Described = !std::same_as<const std::nullopt_t, decltype(fields_of<T>)>;
-
-// Specialised for each enum: the words of its values, in order, as a std::array of string_view.
-template <typename Enum>
-inline constexpr std::nullopt_t words_of = std::nullopt;
 
 template <typename T>
 struct Codec;
@@ -133,15 +130,13 @@ template <typename Enum>
 requires std::is_enum_v<Enum>
 struct Codec<Enum> {
   static Result<Enum> read(const Json& json, const Place& place) {
-    LYK_TRY_ASSIGN(const std::string word, Codec<std::string>::read(json, place));
-    const std::size_t index = word_index_or_size(words_of<Enum>, word);
+    LYK_TRY_ASSIGN(const std::string text, Codec<std::string>::read(json, place));
+    const std::size_t index = word_index_or_size(words_of<Enum>, text);
     if (index == words_of<Enum>.size())
       return unknown_word(words_of<Enum>, place);
     return static_cast<Enum>(index);
   }
-  static void write(std::string& out, Enum value) {
-    append_json(out, words_of<Enum>[static_cast<std::size_t>(value)]);
-  }
+  static void write(std::string& out, Enum value) { append_json(out, word(value)); }
 };
 
 // The values of the other headers of proto/, each in the one form that the interface gives it.

@@ -5,12 +5,6 @@
 namespace lyk::wire {
 
 template <>
-inline constexpr std::array<std::string_view, 4> words_of<SlotState>{"cached", "not_cached",
-                                                                     "fetching", "failed"};
-template <>
-inline constexpr std::array<std::string_view, 3> words_of<Mode>{"system", "user", "private"};
-
-template <>
 inline constexpr auto fields_of<RefusedPin> = std::make_tuple(field("source", &RefusedPin::source),
                                                               field("reason", &RefusedPin::reason));
 

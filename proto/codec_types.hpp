@@ -7,16 +7,6 @@
 namespace lyk::wire {
 
 template <>
-inline constexpr std::array<std::string_view, 2> words_of<ImageKind>{"cubin", "ptx"};
-template <>
-inline constexpr std::array<std::string_view, 2> words_of<ProofKind>{"git", "digests"};
-template <>
-inline constexpr std::array<std::string_view, 4> words_of<FetchStep>{"proving", "downloading",
-                                                                     "adopting", "waiting"};
-template <>
-inline constexpr std::array<std::string_view, 2> words_of<RepoType>{"kernel", "model"};
-
-template <>
 inline constexpr auto fields_of<Parameter> = std::make_tuple(field("offset", &Parameter::offset),
                                                              field("size", &Parameter::size));
 
