@@ -3,6 +3,7 @@ find_package(PkgConfig REQUIRED)
 find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto)
 find_package(CURL 7.88 REQUIRED)
 find_package(SQLite3 3.40 REQUIRED)
+find_package(ZLIB REQUIRED)  # packs are inflated before libgit2 sees them, and made by tests
 find_package(nlohmann_json 3.11 REQUIRED)
 pkg_check_modules(LIBGIT2 REQUIRED IMPORTED_TARGET libgit2>=1.5)
 pkg_check_modules(SYSTEMD REQUIRED IMPORTED_TARGET libsystemd)

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "fetcher/ownership.hpp"
+#include "fetcher/small_file.hpp"
 #include "fetcher/toml.hpp"
 #include "proto/text.hpp"
 #include "proto/unique.hpp"
@@ -55,24 +56,6 @@ Result<void> check_absolute(const fetcher::TomlTable& table,
   if (path && !path->starts_with('/'))
     return table.error_at(key, "a path begins with '/'");
   return {};
-}
-
-Result<std::string> read_all(int fd, const std::string& path) {
-  std::string text;
-  std::array<char, 4096> piece{};
-  while (true) {
-    const ssize_t count = ::read(fd, piece.data(), piece.size());
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count < 0)
-      return os_error(errno, str("read ", quoted(path)));
-    if (count == 0)
-      return text;
-    text.append(piece.data(), static_cast<std::size_t>(count));
-    if (text.size() > limits::config_bytes_max)
-      return Error{Code::invalid_argument,
-                   str(path, ": larger than ", limits::config_bytes_max, " bytes")};
-  }
 }
 
 // $VARIABLE/libreyolo-kernels, or $HOME/<below_home>/libreyolo-kernels. The XDG specification says
@@ -134,7 +117,11 @@ Result<Config> load_config(const std::filesystem::path& path, MissingFile missin
   if (::fstat(fd.get(), &found) != 0)
     return os_error(errno, str("stat ", quoted(name)));
   LYK_TRY(fetcher::check_ownership(found, name, own_uid));
-  LYK_TRY_ASSIGN(const std::string text, read_all(fd.get(), name));
+  LYK_TRY_ASSIGN(const std::string text,
+                 fetcher::read_small_file(fd.get(), limits::config_bytes_max, quoted(name)));
+  if (text.size() > limits::config_bytes_max)
+    return Error{Code::invalid_argument,
+                 str(name, ": larger than ", limits::config_bytes_max, " bytes")};
   return parse_config(text, name);
 }
 

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "fetcher/ownership.hpp"
+#include "fetcher/small_file.hpp"
 #include "proto/limits.hpp"
 #include "proto/text.hpp"
 #include "proto/unique.hpp"
@@ -29,20 +30,7 @@ Result<std::string> read_pin_file(const std::string& path) {
   if (!S_ISREG(status.st_mode))
     return Error{Code::io, str("open ", quoted(path), ": not a regular file")};
   LYK_TRY(check_ownership(status, path, ::geteuid()));
-  std::string text(limits::pin_bytes_max + 1, '\0');
-  std::size_t size = 0;
-  while (size < text.size()) {
-    const ssize_t got = ::read(fd.get(), text.data() + size, text.size() - size);
-    if (got < 0 && errno == EINTR)
-      continue;
-    if (got < 0)
-      return os_error(errno, str("read ", quoted(path)));
-    if (got == 0)
-      break;
-    size += static_cast<std::size_t>(got);
-  }
-  text.resize(size);
-  return text;
+  return read_small_file(fd.get(), limits::pin_bytes_max, quoted(path));
 }
 
 // Its *.toml files in the order of their names.

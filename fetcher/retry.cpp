@@ -5,6 +5,8 @@
 #include <charconv>
 #include <string_view>
 
+#include "fetcher/white_space.hpp"
+
 namespace lyk::fetcher {
 
 namespace {
@@ -28,14 +30,6 @@ std::optional<Number> parse_number(std::string_view digits) {
       parsed.ptr != digits.data() + digits.size())
     return std::nullopt;
   return number;
-}
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t'))
-    text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t'))
-    text.remove_suffix(1);
-  return text;
 }
 
 // "Sun, 06 Nov 1994 08:49:37 GMT", the one form that senders must use (RFC 9110 section 5.6.7).

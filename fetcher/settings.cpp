@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <charconv>
 
+#include "fetcher/small_file.hpp"
+#include "fetcher/white_space.hpp"
 #include "proto/text.hpp"
 #include "proto/unique.hpp"
 
@@ -54,14 +56,6 @@ bool is_true(std::string_view value) {
 bool is_off(std::string_view value) {
   const std::string text = upper(value);
   return text == "0" || text == "FALSE" || text == "OFF" || text == "NO";
-}
-
-std::string_view trim(std::string_view text) {
-  static constexpr std::string_view blank = " \t\r\n\v\f";
-  const auto begin = text.find_first_not_of(blank);
-  if (begin == std::string_view::npos)
-    return {};
-  return text.substr(begin, text.find_last_not_of(blank) - begin + 1);
 }
 
 bool is_name_char(char c) {
@@ -237,19 +231,10 @@ Result<Token> read_token_file(const std::filesystem::path& path) {
       return Token{};
     return os_error(number, str("token file ", quoted(path.string())));
   }
-  std::string text(token_bytes_max + 2, '\0');
-  std::size_t size = 0;
-  while (size < text.size()) {
-    const ssize_t got = ::read(fd.get(), text.data() + size, text.size() - size);
-    if (got < 0 && errno == EINTR)
-      continue;
-    if (got < 0)
-      return os_error(errno, str("token file ", quoted(path.string())));
-    if (got == 0)
-      break;
-    size += static_cast<std::size_t>(got);
-  }
-  return checked_token(std::string_view{text}.substr(0, size), path.string());
+  LYK_TRY_ASSIGN(
+      const std::string text,
+      read_small_file(fd.get(), token_bytes_max + 1, str("token file ", quoted(path.string()))));
+  return checked_token(text, path.string());
 }
 
 Result<Settings> settings_from_environment(const Environment& environment) {

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <optional>
 
+#include "fetcher/white_space.hpp"
 #include "proto/limits.hpp"
 #include "proto/text.hpp"
 #include "proto/unique.hpp"
@@ -30,14 +31,6 @@ std::string lower(std::string_view text) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   });
   return out;
-}
-
-std::string_view trim(std::string_view text) {
-  static constexpr std::string_view blank = " \t\r\n";
-  const auto begin = text.find_first_not_of(blank);
-  if (begin == std::string_view::npos)
-    return {};
-  return text.substr(begin, text.find_last_not_of(blank) - begin + 1);
 }
 
 // curl's own words, which may quote a peer: one line of printable ASCII.
