@@ -13,6 +13,7 @@
 #include "cli/pin_file.hpp"
 #include "cli/progress.hpp"
 #include "cli/service.hpp"
+#include "proto/launch_abi.hpp"
 #include "proto/text.hpp"
 
 namespace lyk::cli {
@@ -63,6 +64,28 @@ Result<std::string> required(const Arguments& arguments, std::string_view option
   return Error{Code::invalid_argument, str("pin: option --", option, " is required")};
 }
 
+// What git allows in the name of a branch or tag; a commit and a version are such names too. Wrong
+// ones are refused here, before a service is started for them.
+Result<void> check_revision(std::string_view revision) {
+  const bool good =
+      revision.find("..") == std::string_view::npos && revision.front() != '-' &&
+      std::none_of(revision.begin(), revision.end(), [](char c) {
+        constexpr std::string_view special = "~^:?*[\\";
+        const auto byte = static_cast<unsigned char>(c);
+        return byte <= 0x20 || byte == 0x7f || special.find(c) != std::string_view::npos;
+      });
+  if (good)
+    return {};
+  return Error{Code::invalid_argument, str("option --revision: ", quoted(revision),
+                                           " cannot be a branch, tag, version or commit")};
+}
+
+Result<void> check_abi(const std::optional<std::string>& abi) {
+  if (!abi || find_launch_abi(*abi) != nullptr)
+    return {};
+  return Error{Code::invalid_argument, str("option --abi: ", no_launcher_text(*abi))};
+}
+
 Result<Target> parse_target(const Invocation& invocation, const SlotName& slot) {
   const auto output = invocation.arguments.value("output");
   const bool system = invocation.arguments.has("system");
@@ -99,6 +122,8 @@ Result<Request> parse_request(const Invocation& invocation) {
   LYK_TRY_ASSIGN(SlotName slot, SlotName::parse(arguments.positionals().front()));
   LYK_TRY_ASSIGN(const std::string repo_text, required(arguments, "repo"));
   LYK_TRY_ASSIGN(std::string revision, required(arguments, "revision"));
+  LYK_TRY(check_revision(revision));
+  LYK_TRY(check_abi(arguments.value("abi")));
   LYK_TRY_ASSIGN(RepoId repo, RepoId::parse(repo_text));
   LYK_TRY_ASSIGN(const std::vector<std::string> types, split_list(arguments.values("type")));
   std::vector<RepoType> repo_types;

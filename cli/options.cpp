@@ -42,6 +42,8 @@ Error unknown_option(std::string_view word, std::span<const Option> options) {
     names.push_back(option.name);
   const auto bare = shown.substr(std::min(shown.find_first_not_of('-'), shown.size()));
   const auto meant = nearest(bare, names);
+  if (meant == bare && !meant.empty())  // "--arch=9\n": to cxxopts a line break ends all
+    return invalid(str("option --", meant, " has a value with a line break"));
   if (meant.empty())
     return invalid(str("unknown option ", quoted(shown)));
   return invalid(str("unknown option ", quoted(shown), ": did you mean --", meant, "?"));
@@ -144,10 +146,13 @@ Result<Arguments> parse_arguments(std::span<const Option> options,
       arguments.options_[entry.key()].push_back(entry.value());
   }
   LYK_TRY(check_dashes(arguments.positionals_, words, all));
-  for (const Option& option : all)
-    if (option.repeat == Repeat::once && !option.value.empty() &&
-        arguments.values(option.name).size() > 1)
+  for (const Option& option : all) {
+    const std::vector<std::string> values = arguments.values(option.name);
+    if (!option.value.empty() && std::find(values.begin(), values.end(), "") != values.end())
+      return invalid(str("option --", option.name, " has an empty value"));
+    if (option.repeat == Repeat::once && !option.value.empty() && values.size() > 1)
       return invalid(str("option --", option.name, " is given twice"));
+  }
   return arguments;
 }
 

@@ -50,13 +50,7 @@ fetcher::Pin new_pin(const Snapshot& snapshot,
 Result<void> check_abi_name(const std::optional<std::string>& abi) {
   if (!abi || find_launch_abi(*abi) != nullptr)
     return {};
-  std::vector<std::string_view> known;
-  for (const LaunchAbi& candidate : launch_abis())
-    known.push_back(candidate.name);
-  const std::string_view near = nearest(*abi, known);
-  return Error{Code::invalid_argument,
-               str("abi ", quoted(*abi), ": this release has no launcher of that name",
-                   near.empty() ? std::string{} : str("; did you mean ", quoted(near), "?"))};
+  return Error{Code::invalid_argument, str("abi: ", no_launcher_text(*abi))};
 }
 
 // At least one image must define the ABI; else the line says what the first one lacks.
@@ -129,7 +123,7 @@ Result<Answer> handle_probe(Call& call) {
   const std::shared_ptr<const FlightResult> result = ticket.result();
   LYK_CHECK(result != nullptr);
   if (!*result)
-    return annotate(result->error(), str("probe ", asked.repo.text()));
+    return annotate(result->error(), str("revision ", quoted(asked.revision)));
   const fetcher::FetchReport& report = **result;
   LYK_TRY_ASSIGN(const std::vector<cache::StoredFile> files, store->files(report.origin));
   LYK_TRY_ASSIGN(const std::vector<cache::StoredImage> images, store->images(report.origin));

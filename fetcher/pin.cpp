@@ -100,13 +100,7 @@ Result<std::optional<std::string>> parse_abi(const TomlTable& table) {
   LYK_TRY_ASSIGN(std::optional<std::string> abi, table.text("abi"));
   if (!abi || find_launch_abi(*abi) != nullptr)
     return abi;
-  std::vector<std::string_view> known;
-  for (const LaunchAbi& each : launch_abis())
-    known.push_back(each.name);
-  const std::string_view near = nearest(*abi, known);
-  return table.error_at("abi",
-                        str("this release has no launcher ", quoted(*abi),
-                            near.empty() ? std::string{} : str("; did you mean '", near, "'")));
+  return table.error_at("abi", no_launcher_text(*abi));
 }
 
 Result<std::map<RepoPath, Digest>> parse_digests(const TomlTable& table) {

@@ -2,6 +2,9 @@
 
 #include <array>
 #include <cstddef>
+#include <vector>
+
+#include "proto/text.hpp"
 
 namespace lyk {
 
@@ -78,6 +81,18 @@ const LaunchAbi* find_launch_abi(std::string_view name) {
     if (abi.name == name)
       return &abi;
   return nullptr;
+}
+
+std::string no_launcher_text(std::string_view name) {
+  std::vector<std::string_view> known;
+  std::string all;
+  for (const LaunchAbi& abi : abis) {
+    known.push_back(abi.name);
+    all += str(all.empty() ? "" : ", ", quoted(abi.name));
+  }
+  const std::string_view near = nearest(name, known);
+  return str("this release has no launcher ", quoted(name),
+             near.empty() ? str("; it has ", all) : str("; did you mean ", quoted(near), "?"));
 }
 
 }  // namespace lyk

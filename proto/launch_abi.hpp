@@ -11,6 +11,7 @@
 #include <compare>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace lyk {
@@ -37,5 +38,9 @@ std::span<const LaunchAbi> launch_abis();
 
 // Null if this release has no launcher of that name.
 const LaunchAbi* find_launch_abi(std::string_view name);
+
+// "this release has no launcher 'x'; did you mean 'y'?", for a name that `find_launch_abi` does not
+// know.
+std::string no_launcher_text(std::string_view name);
 
 }  // namespace lyk

@@ -75,12 +75,42 @@ TEST(PinCommand, OnStdoutThereIsNothingButThePin) {
 
 TEST(PinCommand, AsksForTypesAndAbi) {
   Probing probing;
-  EXPECT_EQ(probing.pin({"--output", "-", "--type", "model,kernel", "--abi", "x"}).exit_code, 0);
+  EXPECT_EQ(probing.pin({"--output", "-", "--type", "model,kernel", "--abi", "ms_deform_im2col"})
+                .exit_code,
+            0);
   ASSERT_TRUE(probing.asked());
   EXPECT_EQ(probing.asked()->revision, "v1");
   EXPECT_EQ(probing.asked()->repo_types,
             (std::vector<RepoType>{RepoType::model, RepoType::kernel}));
-  EXPECT_EQ(probing.asked()->abi, "x");
+  EXPECT_EQ(probing.asked()->abi, "ms_deform_im2col");
+}
+
+TEST(PinCommand, WrongWordsAreRefusedBeforeAServiceIsAsked) {
+  struct Row {
+    std::vector<std::string> words;
+    std::string text;
+  };
+  const std::vector<Row> table{
+      {{"--abi", "nope"},
+       "option --abi: this release has no launcher 'nope'; it has 'ms_deform_im2col'"},
+      {{"--abi", "ms_deform_im2cool"}, "did you mean 'ms_deform_im2col'?"},
+      {{"--abi", ""}, "option --abi has an empty value"},
+      {{"--output", ""}, "option --output has an empty value"},
+      {{"--type", "dataset"}, "'dataset'"},
+  };
+  Probing probing;
+  for (const Row& row : table) {
+    const Ran ran = probing.pin(row.words);
+    EXPECT_EQ(ran.exit_code, 2) << ran.err;
+    EXPECT_NE(ran.err.find(row.text), std::string::npos) << ran.err;
+  }
+  for (const std::string revision : {"\n", "a b", "a..b", "-x", "v1~2", "v[1]", "a\\b", "\x7f"}) {
+    const Ran ran = run_cli({"pin", "nms", "--repo", repo, "--revision", revision},
+                            {"LIBREYOLO_KERNELS_EXEC=0"});
+    EXPECT_EQ(ran.exit_code, 2) << ran.err;
+    EXPECT_NE(ran.err.find("option --revision: '"), std::string::npos) << ran.err;
+  }
+  EXPECT_FALSE(probing.asked());
 }
 
 TEST(PinCommand, RaisingAPinKeepsItsAbiAndNamesTheCommitBefore) {

@@ -104,7 +104,7 @@ TEST(Pin, SuggestsTheAbiThatWasMeant) {
   EXPECT_EQ(refusal("slot = \"s\"\nrepo = \"a/b\"\nabi = \"ms_deform_im2co\"\n"
                     "revision = \"4d2393e5d7879f7cf68db04cc7c9c7342272bc05\"\n"),
             "p.toml:3: abi: this release has no launcher 'ms_deform_im2co'; did you mean"
-            " 'ms_deform_im2col'");
+            " 'ms_deform_im2col'?");
 }
 
 struct GlobCase {
