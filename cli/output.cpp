@@ -30,12 +30,41 @@ std::string_view escape_of(Paint paint) {
   LYK_CHECK(false);
 }
 
-bool is_control(std::string_view sequence) {
+// The code point of a valid UTF-8 sequence.
+std::uint32_t code_point(std::string_view sequence) {
   const auto first = static_cast<unsigned char>(sequence[0]);
   if (sequence.size() == 1)
-    return first < 0x20 || first == 0x7f;
-  // C1, U+0080 to U+009F: some terminals obey them.
-  return first == 0xc2 && static_cast<unsigned char>(sequence[1]) < 0xa0;
+    return first;
+  std::uint32_t point = first & (0x7fU >> sequence.size());
+  for (const char c : sequence.substr(1))
+    point = point << 6U | (static_cast<unsigned char>(c) & 0x3fU);
+  return point;
+}
+
+struct Range {
+  std::uint32_t first;
+  std::uint32_t last;
+};
+
+// What a terminal obeys, or what makes a line read as something else than its bytes say.
+constexpr std::array<Range, 10> unshown{{
+    {0x00, 0x1f},        // C0
+    {0x7f, 0x9f},        // DEL and C1, which some terminals obey
+    {0xad, 0xad},        // soft hyphen
+    {0x61c, 0x61c},      // the mark of Arabic letters' direction
+    {0x200b, 0x200f},    // zero width, and marks of direction
+    {0x2028, 0x202e},    // line and paragraph ends; embeddings and overrides of direction
+    {0x2060, 0x206f},    // invisible operators, isolates of direction
+    {0xfeff, 0xfeff},    // zero width, or the mark of byte order
+    {0xfff9, 0xfffb},    // annotations
+    {0xe0000, 0xe007f},  // tags
+}};
+
+bool is_unshown(std::string_view sequence) {
+  const std::uint32_t point = code_point(sequence);
+  return std::any_of(unshown.begin(), unshown.end(), [&](const Range& range) {
+    return range.first <= point && point <= range.last;
+  });
 }
 
 void append_escaped(std::string& out, std::string_view bytes) {
@@ -66,7 +95,7 @@ std::string printable(std::string_view text) {
   while (!text.empty()) {
     const std::size_t size = utf8_sequence_bytes(text);  // 0: not UTF-8
     const auto sequence = text.substr(0, std::max(size, std::size_t{1}));
-    if (size != 0 && !is_control(sequence))
+    if (size != 0 && !is_unshown(sequence))
       out += sequence;
     else
       append_escaped(out, sequence);

@@ -13,7 +13,8 @@
 
 namespace lyk::cli {
 
-// Control characters (C0, DEL, C1) and bytes that are not UTF-8 as \xNN; all else as it is.
+// Control characters, those that Unicode hides or lets change a line's direction, and bytes that
+// are not UTF-8 as \xNN; all else as it is.
 std::string printable(std::string_view text);
 
 // Columns that a terminal needs for it: code points, which is exact for everything shown here.

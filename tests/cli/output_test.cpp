@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string_view>
+#include <vector>
+
 namespace lyk::cli {
 namespace {
 
@@ -15,6 +18,20 @@ TEST(Output, NothingThatATerminalObeysIsPrinted) {
   EXPECT_EQ(printable("\xff\xc3"), "\\xff\\xc3");
   EXPECT_EQ(printable(std::string_view{"\0x", 2}), "\\x00x");
   EXPECT_EQ(printable(""), "");
+}
+
+TEST(Output, NothingThatHidesOrTurnsTextAroundIsPrinted) {
+  EXPECT_EQ(printable("a\xe2\x80\xae"
+                      "b"),
+            "a\\xe2\\x80\\xaeb");  // U+202E: what follows is shown backwards
+  const std::vector<std::string_view> table{"\xc2\xad",     "\xd8\x9c",        "\xe2\x80\x8b",
+                                            "\xe2\x80\x8f", "\xe2\x80\xa8",    "\xe2\x80\xa9",
+                                            "\xe2\x80\xaa", "\xe2\x81\xa6",    "\xe2\x81\xa9",
+                                            "\xef\xbb\xbf", "\xf3\xa0\x81\xa1"};
+  for (const std::string_view hidden : table)
+    EXPECT_TRUE(printable(hidden).starts_with("\\x")) << printable(hidden);
+  EXPECT_EQ(printable("\xe2\x80\x90\xe2\x80\xa7\xf0\x9f\x98\x80"),
+            "\xe2\x80\x90\xe2\x80\xa7\xf0\x9f\x98\x80");  // beside the ranges
 }
 
 TEST(Output, WidthCountsCharactersNotBytes) {

@@ -88,7 +88,8 @@ class Program(unittest.TestCase):
         out, err = process.communicate(timeout=DEADLINE_S)
         self.assertTrue(service.caller_left.wait(DEADLINE_S), "the connection closes")
         self.assertEqual(out, "")
-        self.assertTrue(err.endswith("\nlibreyolo-kernels: interrupted\n"), err)
+        self.assertTrue(err.endswith("libreyolo-kernels: interrupted\n"), err)
+        self.assertNotIn("", err.splitlines(), "no blank line where there is no terminal")
         return process.returncode
 
     def test_control_c_during_a_fetch_closes_the_connection_and_ends_in_130(self):
