@@ -1,10 +1,13 @@
 // Fetch: every slot's flight in turn, with progress for callers that asked for it.
+#include <algorithm>
 #include <utility>
 
 #include "daemon/fetching.hpp"
 #include "daemon/handlers.hpp"
 #include "daemon/waiting.hpp"
 #include "daemon/wire_values.hpp"
+#include "kernels/image/choose.hpp"
+#include "proto/launch_abi.hpp"
 #include "proto/text.hpp"
 
 namespace lyk::daemon {
@@ -35,6 +38,34 @@ Result<std::vector<fetcher::Pin>> pins_of(Call& call,
   return pins;
 }
 
+bool is_among(const RepoPath& path, const std::vector<fetcher::FetchedFile>& files) {
+  return std::any_of(files.begin(), files.end(),
+                     [&](const fetcher::FetchedFile& file) { return file.path == path; });
+}
+
+// What is to be said of files that are proven and of no use.
+std::optional<std::string> warning_of(const fetcher::Pin& pin,
+                                      const fetcher::FetchReport& report,
+                                      const std::vector<cache::StoredImage>& images) {
+  if (!pin.abi)
+    return std::nullopt;
+  const LaunchAbi* abi = find_launch_abi(*pin.abi);
+  LYK_CHECK(abi != nullptr);  // Pin::parse knows it
+  std::size_t looked_at = 0;
+  std::string first;
+  for (const cache::StoredImage& stored : images) {
+    if (!is_among(stored.path, report.files))
+      continue;
+    const std::optional<std::string> mismatch = image::abi_mismatch(stored.image, *abi);
+    if (!mismatch)
+      return std::nullopt;
+    if (++looked_at == 1)
+      first = str(": ", quoted(stored.path.text()), " ", stored.image.arch.sm(), ": ", *mismatch);
+  }
+  return str("nothing of it can be handed out: none of its ", looked_at, " images defines abi ",
+             quoted(*pin.abi), first);
+}
+
 Result<wire::FetchedSlot> fetched_slot(const cache::Store& store,
                                        const fetcher::Pin& pin,
                                        const fetcher::FetchReport& report) {
@@ -52,6 +83,8 @@ Result<wire::FetchedSlot> fetched_slot(const cache::Store& store,
   out.warnings = report.warnings;
   LYK_TRY_ASSIGN(const std::vector<cache::StoredImage> images, store.images(report.origin));
   out.images = images.size();
+  if (std::optional<std::string> warning = warning_of(pin, report, images))
+    out.warnings.push_back(std::move(*warning));
   return out;
 }
 

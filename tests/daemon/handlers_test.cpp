@@ -97,6 +97,28 @@ TEST_F(Handlers, FetchOfWhatIsHereNeedsNoNetwork) {
   EXPECT_EQ((*reply.fetched)[0].downloaded_bytes, 0U);
 }
 
+TEST_F(Handlers, FetchSaysWhenNothingOfTheSlotCanBeHandedOut) {
+  const House::NamedFile nothing{"images/nothing.cubin", "no device code"};
+  const House::NamedFile other{"images/other.ptx",
+                               ".version 7.8\n.target sm_80\n"
+                               ".address_size 64\n.visible .entry other()\n"
+                               "{\nret;\n}\n"};
+  house_.pin("empty", {nothing});
+  house_.pin("other", {other});
+  house_.store(nothing);
+  house_.store(other);
+  ASSERT_TRUE(service_->reload());
+  const auto warnings_of = [&](const char* name) {
+    const auto reply = ask<wire::FetchReply>(wire::FetchCall{
+        .slots = {slot(name)}, .archs = {}, .offline = true, .pin = {}, .pin_name = {}});
+    return reply.fetched->front().warnings;
+  };
+  EXPECT_TRUE(warnings_of("ms_deform_attn").empty());
+  ASSERT_EQ(warnings_of("other").size(), 1U);
+  EXPECT_NE(warnings_of("other")[0].find("none of its "), std::string::npos);
+  EXPECT_NE(warnings_of("empty")[0].find("nothing of it can be handed out"), std::string::npos);
+}
+
 TEST_F(Handlers, FetchTakesAPinThatTheCallBringsAlong) {
   const std::string text =
       Service::find_pin(*service_->snapshot(), slot("ms_deform_attn"))->pin.format();
@@ -133,7 +155,7 @@ TEST_F(Handlers, ProbeRefusesAnAbiThatNoLauncherKnows) {
                                               .abi = "ms_deform_im2co"});
   EXPECT_EQ(error.code, Code::invalid_argument);
   EXPECT_EQ(error.message,
-            "abi 'ms_deform_im2co': this release has no launcher of that name; did you mean "
+            "abi: this release has no launcher 'ms_deform_im2co'; did you mean "
             "'ms_deform_im2col'?");
 }
 
