@@ -146,7 +146,8 @@ def cold_fetch():
 
 
 def openssl_bytes_per_second():
-    out = subprocess.run(["taskset", "-c", "0", "openssl", "speed", "-mr", "-seconds", "2", "-bytes", "16384", "-evp", "sha256"],
+    """By the clock on the wall, as ours is: what other load takes away is taken from both."""
+    out = subprocess.run(["openssl", "speed", "-mr", "-elapsed", "-seconds", "1", "-bytes", "16384", "-evp", "sha256"],
                          check=True, capture_output=True, text=True)
     return float(next(line for line in out.stdout.splitlines() if line.startswith("+F:")).split(":")[-1])
 
@@ -157,14 +158,15 @@ def verify():
         world.start_daemon()
         world.run(["libreyolo-kernels", "fetch", SLOT])
         ours, theirs = [], []
-        for _ in range(5):
+        for _ in range(9):
             begin = time.perf_counter()
             answer = json.loads(world.run(["libreyolo-kernels", "verify", "--json"]).stdout)
             ours.append(answer["bytes"] / (time.perf_counter() - begin))
             theirs.append(openssl_bytes_per_second())
         ratio = statistics.median(ours) / statistics.median(theirs)
+        rates = [f"{min(each) / 1e6:.0f}/{statistics.median(each) / 1e6:.0f}/{max(each) / 1e6:.0f}" for each in (ours, theirs)]
         report("verify", ">= 0.95x openssl speed -evp sha256", f"{ratio:.2f}x", ratio >= 0.95,
-               f"verify {statistics.median(ours) / 1e6:.0f} MB/s, openssl {statistics.median(theirs) / 1e6:.0f} MB/s on one core")
+               f"verify {rates[0]} MB/s, openssl on one core {rates[1]} MB/s")
 
 
 def waiters():

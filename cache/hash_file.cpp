@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <condition_variable>
@@ -25,9 +26,10 @@ namespace {
 
 using Piece = std::vector<std::byte>;
 
-// Fills `out` from `offset`, short only at the end of the file. Returns errno, 0 for success.
-int read_piece(int fd, std::uint64_t offset, Piece& out) {
-  out.resize(limits::hash_piece_bytes);
+// Fills `out` from `offset` with `bytes_max` bytes, fewer only at the end of the file. Returns
+// errno, 0 for success.
+int read_piece(int fd, std::uint64_t offset, std::size_t bytes_max, Piece& out) {
+  out.resize(bytes_max);
   std::size_t filled = 0;
   while (filled < out.size()) {
     const ssize_t got =
@@ -63,7 +65,7 @@ public:
           return;
       }
       Piece& piece = pieces_[number % limits::hash_pieces];
-      const int error = read_piece(fd_, offset, piece);
+      const int error = read_piece(fd_, offset, limits::hash_piece_bytes, piece);
       offset += piece.size();
       const bool last = error != 0 || piece.size() < limits::hash_piece_bytes;
       {
@@ -130,15 +132,17 @@ struct Hashers {
   }
 };
 
-// A small file is hashed sooner than a thread is made. Returns errno, 0 for success.
-int feed_alone(int fd, Hashers& hashers) {
+// A small file is hashed sooner than a thread is made. `bytes` is its size, with which a file of
+// one piece needs no more memory than that. Returns errno, 0 for success.
+int feed_alone(int fd, std::uint64_t bytes, Hashers& hashers) {
+  const std::size_t bytes_max = std::min<std::uint64_t>(bytes + 1, limits::hash_piece_bytes);
   Piece piece;
   while (true) {
-    const int error = read_piece(fd, hashers.bytes, piece);
+    const int error = read_piece(fd, hashers.bytes, bytes_max, piece);
     if (error != 0)
       return error;
     hashers.update(piece);
-    if (piece.size() < limits::hash_piece_bytes)
+    if (piece.size() < bytes_max)
       return 0;
   }
 }
@@ -153,11 +157,11 @@ std::optional<std::thread> start_reader(Ring& ring) {
 }
 
 // Returns errno, 0 for success.
-int feed_with_reader(int fd, Hashers& hashers) {
+int feed_with_reader(int fd, std::uint64_t bytes, Hashers& hashers) {
   Ring ring{fd};
   std::optional<std::thread> reader = start_reader(ring);
   if (!reader)
-    return feed_alone(fd, hashers);
+    return feed_alone(fd, bytes, hashers);
   while (true) {
     const Piece* piece = ring.take();
     if (piece == nullptr)
@@ -189,7 +193,7 @@ Result<std::optional<FileHash>> hash_file(int fd, std::string_view name, Hashes 
   if (hashes == Hashes::sha256_and_git_blob)
     hashers.git_blob.emplace(bytes);
   const bool small = bytes < limits::hash_pieces * limits::hash_piece_bytes;
-  const int error = small ? feed_alone(fd, hashers) : feed_with_reader(fd, hashers);
+  const int error = small ? feed_alone(fd, bytes, hashers) : feed_with_reader(fd, bytes, hashers);
   if (error == EIO)
     return std::optional<FileHash>{};
   if (error != 0)

@@ -34,9 +34,9 @@ inline constexpr std::size_t connections_per_uid_max = 2048;
 inline constexpr std::size_t fetches_per_uid_max = 16;
 // A connection that has begun a message must finish it in this time; between messages it may idle.
 inline constexpr std::chrono::seconds message_deadline{10};
-// Each end keeps the last short message that it read and what that says, since the next one is mostly
-// the same. A Resolve has about 150 bytes; whatever stands in 512 is at most 16 KiB when parsed, on
-// every connection. A reply that describes no kernels has about 600.
+// Each end keeps the last short message that it read and what that says, since the next one is
+// mostly the same. A Resolve has about 150 bytes; whatever stands in 512 is at most 16 KiB when
+// parsed, on every connection. A reply that describes no kernels has about 600.
 inline constexpr std::size_t known_call_bytes_max = 512;
 inline constexpr std::size_t known_reply_bytes_max = 4 * kib;
 // A peer that does not read its replies is cut off.
@@ -142,9 +142,9 @@ inline constexpr std::chrono::minutes use_granularity{10};
 inline constexpr std::size_t quarantine_files_max = 16;
 // Opening a store waits for another process that is just making it.
 inline constexpr std::chrono::seconds store_open_wait{10};
-// Hashing a file: pieces that stay in a core's cache between the read and the hash, and enough of
-// them in flight that the hash never waits for the disk.
-inline constexpr std::size_t hash_piece_bytes = 256 * kib;
+// Hashing a file: pieces so large that waking the reader for each costs nothing beside the hash (at
+// 256 KiB it is 3 %), and enough of them in flight that the hash never waits for the disk.
+inline constexpr std::size_t hash_piece_bytes = 1 * mib;
 inline constexpr std::size_t hash_pieces = 4;
 // Symbols and layouts of one file in the index. The largest libraries of kernel repos need some
 // MiB.

@@ -109,6 +109,7 @@ TEST_F(HubCacheTest, NothingIsWrittenToTheOtherCache) {
 
 TEST_F(HubCacheTest, ALargeFileIsCopiedWhole) {
   const std::string large(3 * limits::hash_piece_bytes + 5, 'x');
+  store_.set_bytes_max(large.size());
   const Entry wanted = entry("build/x/large.so", large);
   write_file(repo_folder() / "blobs" / wanted.proof.sha256->hex(), large);
   EXPECT_EQ(adopt(wanted), (Blob{digest_of(large), large.size()}));
