@@ -9,7 +9,7 @@ namespace softcuda {
 namespace {
 
 constexpr int global = static_cast<int>(CaptureMode::global);
-constexpr int of_thread = static_cast<int>(CaptureMode::thread_local_);
+constexpr int of_thread = static_cast<int>(CaptureMode::of_thread);
 constexpr int relaxed = static_cast<int>(CaptureMode::relaxed);
 
 StreamHandle make_stream(const Cuda& cuda, unsigned flags = stream_non_blocking) {

@@ -5,6 +5,7 @@
 // Only what a function here looks at has a name; every other value passes as a number.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -84,7 +85,7 @@ inline constexpr unsigned event_flags_known = 7;
 inline constexpr unsigned event_disable_timing = 2;
 inline constexpr unsigned context_flags_known = 0xff;
 
-enum class CaptureMode : int { global = 0, thread_local_ = 1, relaxed = 2 };
+enum class CaptureMode : int { global = 0, of_thread = 1, relaxed = 2 };
 enum class CaptureStatus : int { none = 0, active = 1, invalidated = 2 };
 enum class LoadingMode : int { eager = 1, lazy = 2 };
 
@@ -133,12 +134,12 @@ inline constexpr int launch_attribute_cluster_dimension = 4;
 struct LaunchAttribute {
   int id;
   std::uint32_t padding;
-  std::uint32_t value[16];
+  std::array<std::uint32_t, 16> value;
 };
 
 struct LaunchConfig {
-  unsigned grid[3];
-  unsigned block[3];
+  std::array<unsigned, 3> grid;
+  std::array<unsigned, 3> block;
   unsigned shared_bytes;
   StreamHandle stream;
   LaunchAttribute* attributes;
@@ -146,7 +147,7 @@ struct LaunchConfig {
 };
 
 struct Uuid {
-  unsigned char bytes[16];
+  std::array<unsigned char, 16> bytes;
 };
 
 using HostFunction = void (*)(void* user);

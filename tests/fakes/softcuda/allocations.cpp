@@ -35,6 +35,7 @@ Status Allocations::allocate(Context& context, std::uint64_t bytes, DevicePointe
   const std::scoped_lock lock{mutex_};
   device_.emplace(*base,
                   Place{.base = *base, .bytes = bytes, .context = &context, .id = ++last_id_});
+  used_[context.device] += bytes;
   out = *base;
   return Status::success;
 }
@@ -42,8 +43,11 @@ Status Allocations::allocate(Context& context, std::uint64_t bytes, DevicePointe
 Status Allocations::free(DevicePointer base) {
   {
     const std::scoped_lock lock{mutex_};
-    if (device_.erase(base) == 0)
+    const auto found = device_.find(base);
+    if (found == device_.end())
       return refuse(Status::invalid_value, "not the start of live device memory");
+    used_[found->second.context->device] -= found->second.bytes;
+    device_.erase(found);
   }
   return memory_.free(base) ? Status::success : Status::invalid_value;
 }
@@ -93,11 +97,8 @@ bool Allocations::is_inside(DevicePointer address, std::uint64_t bytes) const {
 
 std::uint64_t Allocations::free_bytes(const Context& context) const {
   const std::scoped_lock lock{mutex_};
-  std::uint64_t used = 0;
-  for (const auto& [base, place] : device_)
-    if (place.context->device == context.device)
-      used += place.bytes;
-  return device_memory_bytes - used;
+  const auto used = used_.find(context.device);
+  return device_memory_bytes - (used == used_.end() ? 0 : used->second);
 }
 
 void Allocations::free_all_of(const Context& context) {
@@ -105,8 +106,10 @@ void Allocations::free_all_of(const Context& context) {
   std::erase_if(host_, [&](const auto& entry) { return entry.second.place.context == &context; });
   std::erase_if(device_, [&](const auto& entry) {
     const bool is_its = entry.second.context == &context;
-    if (is_its)
+    if (is_its) {
+      used_[context.device] -= entry.second.bytes;
       (void)memory_.free(entry.first);  // it is live: it was in the table
+    }
     return is_its;
   });
 }

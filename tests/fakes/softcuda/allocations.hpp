@@ -57,6 +57,7 @@ private:
   mutable std::mutex mutex_;  // guards the rest
   std::map<DevicePointer, Place> device_;
   std::map<DevicePointer, HostBytes> host_;
+  std::map<int, std::uint64_t> used_;  // by device
   std::uint64_t last_id_ = 0;
 };
 

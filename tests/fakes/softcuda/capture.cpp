@@ -194,7 +194,9 @@ Captures::Admission Captures::wait(const std::shared_ptr<Stream>& stream,
   if (const Status status = check_usable(*stream); status != Status::success)
     return {.status = status};
   const auto& own = stream->capture;
-  if (event.capture == nullptr || event.capture->status == CaptureStatus::none) {
+  if (event.capture != nullptr && event.capture->status == CaptureStatus::none)
+    return {.status = refuse(Status::captured_event, "the event's capture has ended")};
+  if (event.capture == nullptr) {
     if (own == nullptr)
       return {};
     return {.status = invalidate(*own, refuse(Status::stream_capture_isolation,

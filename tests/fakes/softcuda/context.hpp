@@ -12,6 +12,7 @@
 // submissions to the context; no work is done under it. Lock order: order, then a queue's lock.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -62,7 +63,7 @@ Status synchronise(Context& context);
 // after the destructors of a thread have run.
 inline constexpr unsigned context_stack_max = 128;
 struct ContextStack {
-  Context* entries[context_stack_max];
+  std::array<Context*, context_stack_max> entries;
   unsigned size;
 };
 ContextStack& context_stack();

@@ -39,6 +39,8 @@ SOFTCUDA_API Status cuInit(unsigned flags) {
       return refuse(Status::invalid_value, "SOFTCUDA_TRACE cannot be opened");
     if (flags != 0)
       return refuse(Status::invalid_value, "flags must be 0");
+    if (state.devices.empty())
+      return refuse(Status::no_device, "SOFTCUDA_DEVICES is none");
     begin_life();
     return check_life();
   });

@@ -7,6 +7,7 @@
 // Thread rule: immutable data and pure functions.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,7 @@ struct DeviceModel {
   bool tegra;
 };
 
+inline constexpr std::size_t devices_max = 16;  // as many as one machine has
 inline constexpr int shared_bytes_default = 48 * 1024;
 inline constexpr int block_threads_max = 1024;
 inline constexpr int registers_per_multiprocessor = 65'536;

@@ -18,8 +18,9 @@ using lyk::str;
 Status status_of(ptx::FaultKind kind) {
   switch (kind) {
     case ptx::FaultKind::illegal_address:
-    case ptx::FaultKind::stack_overflow:
       return Status::illegal_address;
+    case ptx::FaultKind::stack_overflow:
+      return Status::hardware_stack_error;
     case ptx::FaultKind::misaligned_address:
       return Status::misaligned_address;
     case ptx::FaultKind::illegal_instruction:
@@ -57,9 +58,14 @@ std::optional<std::string> foreign_pointer(const Execution& execution) {
   return std::nullopt;
 }
 
-void fail(Context& context, Status status, const std::string& text) {
+void fail(const KernelFunction& function, Status status, const std::string& text) {
   (void)std::fprintf(stderr, "softcuda: %s\n", text.c_str());
-  set_fault(context, status);
+  const Trace& trace = process().trace;
+  if (trace.is_on()) {
+    (void)refuse(status, text);
+    trace.write("(running)", {{Argument{"kernel", function.name.c_str()}}}, status);
+  }
+  set_fault(*function.context, status);
 }
 
 }  // namespace
@@ -70,7 +76,7 @@ void execute(const Execution& execution) {
   if (function.code == nullptr || function.facts.kernel == nullptr)
     return;
   if (const auto text = foreign_pointer(execution)) {
-    fail(*function.context, Status::illegal_address, *text);
+    fail(function, Status::illegal_address, *text);
     return;
   }
   const ptx::Launch launch{.grid = execution.grid,
@@ -83,7 +89,7 @@ void execute(const Execution& execution) {
   const auto fault = ptx::run(*function.code->loaded, *function.facts.kernel, launch,
                               process().allocations.memory());
   if (fault)
-    fail(*function.context, status_of(fault->kind), fault->text);
+    fail(function, status_of(fault->kind), fault->text);
 }
 
 }  // namespace softcuda

@@ -3,6 +3,7 @@
 // Thread rule: any thread.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "tests/fakes/softcuda/abi.hpp"
@@ -13,8 +14,8 @@ namespace softcuda {
 
 struct LaunchRequest {
   FunctionHandle function{};
-  unsigned grid[3] = {};
-  unsigned block[3] = {};
+  std::array<unsigned, 3> grid{};
+  std::array<unsigned, 3> block{};
   unsigned shared_bytes = 0;
   StreamHandle stream{};
   void** parameters = nullptr;  // one pointer for each parameter,

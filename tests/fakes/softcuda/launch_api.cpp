@@ -16,7 +16,7 @@ Status check_attributes(const LaunchConfig& config) {
     const LaunchAttribute& attribute = config.attributes[i];
     if (attribute.id == launch_attribute_cooperative && attribute.value[0] != 0)
       return refuse(Status::not_supported, "cooperative launches");
-    const auto* const value = attribute.value;
+    const auto& value = attribute.value;
     if (attribute.id == launch_attribute_cluster_dimension &&
         (value[0] > 1 || value[1] > 1 || value[2] > 1))
       return refuse(Status::not_supported, "clusters");
@@ -38,8 +38,8 @@ Status launch_extended(Context& context, const ExtendedLaunch& wanted) {
   const LaunchConfig& config = *wanted.config;
   SOFTCUDA_TRY(check_attributes(config));
   return launch(context, {.function = wanted.function,
-                          .grid = {config.grid[0], config.grid[1], config.grid[2]},
-                          .block = {config.block[0], config.block[1], config.block[2]},
+                          .grid = config.grid,
+                          .block = config.block,
                           .shared_bytes = config.shared_bytes,
                           .stream = config.stream,
                           .parameters = wanted.parameters,

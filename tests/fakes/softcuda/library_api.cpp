@@ -41,6 +41,8 @@ Status find_library(Process& state, LibraryHandle handle, std::shared_ptr<Librar
 }
 
 Status unload(Process& state, LibraryHandle handle) {
+  if (state.captures.are_any())
+    SOFTCUDA_TRY(state.captures.refuse_unsafe());
   const auto library = state.libraries.take(handle);
   if (library == nullptr)
     return refuse(Status::invalid_handle, "not a live library");

@@ -26,7 +26,8 @@ Status enqueue(Stream& stream, NodeKind kind, Task run) {
 }
 
 Status do_now(Context& context, DefaultStream zero, const std::function<Status()>& run) {
-  const std::shared_ptr<Stream> stream = find_stream(context, nullptr, zero);
+  std::shared_ptr<Stream> stream;
+  SOFTCUDA_TRY(stream_in(context, nullptr, zero, stream));
   Captures& captures = process().captures;
   if (captures.are_any()) {
     SOFTCUDA_TRY(captures.refuse_on(*stream));

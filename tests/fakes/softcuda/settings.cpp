@@ -60,6 +60,8 @@ Result<std::string> parse_function(std::string_view text) {
 
 Result<std::vector<const DeviceModel*>> parse_devices(std::string_view text) {
   std::vector<const DeviceModel*> out;
+  if (text == "none")
+    return out;
   for (const std::string_view word : split(text, ',')) {
     const DeviceModel* const model = find_device_model(word);
     if (model == nullptr) {
@@ -71,6 +73,8 @@ Result<std::vector<const DeviceModel*>> parse_devices(std::string_view text) {
     }
     out.push_back(model);
   }
+  if (out.size() > devices_max)
+    return Error{Code::invalid_argument, str(out.size(), " devices, limit ", devices_max)};
   return out;
 }
 

@@ -1,6 +1,10 @@
 #include "tests/fakes/softcuda/stream.hpp"
 
+#include <pthread.h>
+#include <signal.h>
+
 #include <algorithm>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -24,13 +28,30 @@ void serve(const std::shared_ptr<Queue>& queue) {
     {
       std::unique_lock lock{queue->mutex};
       queue->changed.wait(lock, [&] { return !queue->works.empty() || queue->is_closed; });
-      if (queue->works.empty())
+      if (queue->works.empty()) {
+        queue->has_worker = false;  // who still submits to a closed queue gets a new one
         return;
+      }
       work = std::move(queue->works.front());
       queue->works.pop_front();
     }
     do_work(*queue, work);
   }
+}
+
+// Signals are for the threads of the program. The queue's lock is held.
+void start_worker(const std::shared_ptr<Queue>& queue) {
+  sigset_t all;
+  sigset_t before;
+  (void)::sigfillset(&all);
+  (void)::pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    std::thread{serve, queue}.detach();
+    queue->has_worker = true;
+  } catch (const std::system_error&) {
+    // The work waits for a thread that can be made: with the next work of the stream.
+  }
+  (void)::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 // The ends of the stream's own work, and for the legacy stream those of all blocking ones. `order`
@@ -99,18 +120,14 @@ void retire_stream(const std::shared_ptr<Stream>& stream) {
 
 Point submit(Stream& stream, Task run) {
   const std::scoped_lock lock{stream.context->order};
-  Queue::Work work{.position = 0, .after = predecessors(stream), .run = std::move(run)};
+  std::vector<Point> after = predecessors(stream);
   Queue& queue = *stream.queue;
-  Point end{.timeline = queue.timeline, .position = queue.timeline->submit()};
-  work.position = end.position;
-  {
-    const std::scoped_lock queue_lock{queue.mutex};
-    queue.works.push_back(std::move(work));
-    if (!queue.has_worker) {
-      std::thread{serve, stream.queue}.detach();
-      queue.has_worker = true;
-    }
-  }
+  const std::scoped_lock queue_lock{queue.mutex};
+  if (!queue.has_worker)
+    start_worker(stream.queue);
+  const Point end{.timeline = queue.timeline, .position = queue.timeline->submit()};
+  queue.works.push_back(
+      {.position = end.position, .after = std::move(after), .run = std::move(run)});
   queue.changed.notify_one();
   return end;
 }
