@@ -234,10 +234,7 @@ private:
 
 Result<FetchReport> fetch(cache::Store& store, const Pin& pin, FetchOptions options) {
   LYK_TRY_ASSIGN(HttpClient http, HttpClient::open(options.context));
-  auto report = Fetch{store, pin, options.context, http}.run(options.archs);
-  if (!report)
-    return annotate(std::move(report).error(), str("pin ", pin.slot.text()));
-  return report;
+  return Fetch{store, pin, options.context, http}.run(options.archs);
 }
 
 }  // namespace lyk::fetcher
