@@ -12,6 +12,11 @@ using test::CannedService;
 using test::Ran;
 using test::run_cli;
 
+// This machine may have a service of its own, which would answer first.
+std::vector<std::string> with_nobody_there() {
+  return {"LIBREYOLO_KERNELS_SOCKET=/nowhere/socket", "LIBREYOLO_KERNELS_EXEC=0"};
+}
+
 TEST(Run, AnUnknownCommandNamesTheNearestOne) {
   struct Row {
     std::string word;
@@ -20,6 +25,7 @@ TEST(Run, AnUnknownCommandNamesTheNearestOne) {
   const std::vector<Row> table{
       {"fech", "unknown command 'fech': did you mean fetch?"},
       {"instal", "unknown command 'instal'"},
+      {"parity", "unknown command 'parity' ("},  // another word, not a wrong `verify`
       {"infos", "unknown command 'infos': did you mean info?"},
       {"Status", "unknown command 'Status': did you mean status?"},
       {"rebuild_index", "unknown command 'rebuild_index': did you mean rebuild-index?"},
@@ -78,7 +84,7 @@ TEST(Run, AFailureWithJsonIsOneDocument) {
 }
 
 TEST(Run, AFailureWithoutJsonLeavesStdoutEmpty) {
-  const Ran ran = run_cli({"list"}, {"LIBREYOLO_KERNELS_EXEC=0"});
+  const Ran ran = run_cli({"list"}, with_nobody_there());
   EXPECT_EQ(ran.exit_code, 5);
   EXPECT_EQ(ran.out, "");
   EXPECT_TRUE(ran.err.starts_with("libreyolo-kernels: ")) << ran.err;
@@ -95,7 +101,7 @@ TEST(Run, TextOfTheServiceCannotReachTheTerminal) {
 TEST(Run, ColoursMarkTheProgramNameOfAnError) {
   Terminal terminal;
   terminal.error_colours = Colours::on;
-  const Ran ran = run_cli({"list"}, {"LIBREYOLO_KERNELS_EXEC=0"}, terminal);
+  const Ran ran = run_cli({"list"}, with_nobody_there(), terminal);
   EXPECT_TRUE(ran.err.starts_with("\x1b[31mlibreyolo-kernels:\x1b[0m ")) << ran.err;
 }
 

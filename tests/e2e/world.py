@@ -28,6 +28,21 @@ DEADLINE_S = 60
 SKIPPED = 77  # ctest's SKIP_RETURN_CODE
 
 
+def without_the_system_service() -> None:
+    """Runs this program again where nobody sees the system's own service, which commands would ask first."""
+    folder = Path("/run/libreyolo-kernels")
+    if not (folder / "socket").exists():
+        return
+    if os.geteuid() != 0:
+        print(f"skipped: {folder / 'socket'} is there, and only root can hide it")
+        sys.exit(SKIPPED)
+    hide = 'mount -t tmpfs none "$0" && exec "$@"'
+    os.execvp("unshare", ["unshare", "--mount", "sh", "-c", hide, str(folder), sys.executable, *sys.argv])
+
+
+without_the_system_service()
+
+
 @dataclass(frozen=True)
 class Programs:
     cli: str
