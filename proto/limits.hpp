@@ -177,7 +177,6 @@ inline constexpr std::size_t demangle_growth_max = 16;
 // holds, has about 100 MiB of them; a crafted file of some MiB could unpack to gigabytes.
 inline constexpr std::size_t kernel_list_bytes_max = 256 * mib;
 
-
 // ---- calls in a process
 // -------------------------------------------------------------------------------
 // What one process may register. Every view of a slot that was ever in force is kept, since calls
