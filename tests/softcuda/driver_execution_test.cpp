@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <fstream>
+#include <iterator>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -9,6 +11,7 @@
 
 #include "tests/softcuda/driver_calls.hpp"
 #include "tests/softcuda/driver_images.hpp"
+#include "tests/support/temp_dir.hpp"
 
 namespace softcuda {
 namespace {
@@ -144,6 +147,23 @@ TEST(SoftcudaExecution, FaultsOfAKernelSurfaceLaterAndStay) {
       const std::string text = testing::internal::GetCapturedStderr();
       EXPECT_NE(text.find(row.kernel), std::string::npos) << text;
     });
+}
+
+TEST(SoftcudaExecution, TheTraceTellsWhereAKernelWentWrong) {
+  const lyk::test::TempDir folder;
+  Environment environment = with_twin();
+  environment.emplace_back("SOFTCUDA_TRACE", folder / "trace");
+  with_context(environment, [](const Cuda& cuda) {
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(launch(cuda, load(cuda, "write_through"), {}, DevicePointer{16}), ok);
+    EXPECT_EQ(cuda.cuCtxSynchronize(), Status::illegal_address);
+    (void)testing::internal::GetCapturedStderr();
+  });
+  std::ifstream stream{folder / "trace"};
+  const std::string text{std::istreambuf_iterator<char>{stream}, {}};
+  EXPECT_NE(text.find(" (running) kernel=write_through -> 700: illegal address: "),
+            std::string::npos)
+      << text;
 }
 
 TEST(SoftcudaExecution, AFreedAddressIsIllegal) {

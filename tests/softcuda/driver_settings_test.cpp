@@ -122,6 +122,31 @@ TEST(SoftcudaSettings, AMalformedVariableFailsCuInit) {
   });
 }
 
+TEST(SoftcudaSettings, NoneIsAMachineWithoutDevices) {
+  in_child({{"SOFTCUDA_DEVICES", "none"}}, [](const Cuda& cuda) {
+    EXPECT_EQ(cuda.cuInit(0), Status::no_device);
+    int count = 0;
+    EXPECT_EQ(cuda.cuDeviceGetCount(&count), Status::not_initialized);
+    EXPECT_EQ(cuda.cuDriverGetVersion(&count), ok);
+  });
+}
+
+TEST(SoftcudaSettings, AMachineHasAtMost16Devices) {
+  std::string devices = "sm_90";
+  for (int i = 1; i < 16; ++i)
+    devices += ",sm_90";
+  EXPECT_EQ(refusal_of({{"SOFTCUDA_DEVICES", devices}}), "");
+  EXPECT_NE(refusal_of({{"SOFTCUDA_DEVICES", devices + ",sm_90"}}).find("17 devices, limit 16"),
+            std::string::npos);
+}
+
+TEST(SoftcudaSettings, OnlyFaultsOfRunningWorkAreSticky) {
+  for (const int code : {214, 220, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 911})
+    EXPECT_TRUE(is_sticky(Status{code})) << code;
+  for (const int code : {1, 2, 200, 209, 400, 600, 701, 709, 801, 900, 999})
+    EXPECT_FALSE(is_sticky(Status{code})) << code;
+}
+
 TEST(SoftcudaSettings, ATraceThatCannotBeOpenedFailsCuInit) {
   in_child({{"SOFTCUDA_TRACE", "/nowhere/trace"}}, [](const Cuda& cuda) {
     testing::internal::CaptureStderr();

@@ -170,24 +170,13 @@ Result<void> parse_variable(std::string_view name, std::string_view value, Setti
 }  // namespace
 
 bool is_sticky(Status status) {
-  switch (status) {
-    case Status::ecc_uncorrectable:
-    case Status::nvlink_uncorrectable:
-    case Status::contained:
-    case Status::illegal_address:
-    case Status::launch_timeout:
-    case Status::assert_failed:
-    case Status::hardware_stack_error:
-    case Status::illegal_instruction:
-    case Status::misaligned_address:
-    case Status::invalid_address_space:
-    case Status::invalid_pc:
-    case Status::launch_failed:
-    case Status::external_device:
-      return true;
-    default:  // any number can be asked for
-      return false;
-  }
+  constexpr std::array sticky{
+      Status::ecc_uncorrectable,     Status::nvlink_uncorrectable, Status::contained,
+      Status::illegal_address,       Status::launch_timeout,       Status::assert_failed,
+      Status::hardware_stack_error,  Status::illegal_instruction,  Status::misaligned_address,
+      Status::invalid_address_space, Status::invalid_pc,           Status::launch_failed,
+      Status::external_device};
+  return std::ranges::find(sticky, status) != sticky.end();
 }
 
 std::string base_name(std::string_view function) {
