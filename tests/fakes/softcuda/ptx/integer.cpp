@@ -1,5 +1,6 @@
 // Integer arithmetic. Everything wraps, as PTX says; signed numbers are computed as unsigned ones
 // where C++ would not define the overflow.
+#include <algorithm>
 #include <limits>
 #include <type_traits>
 
@@ -261,9 +262,10 @@ Execute choose_pair(Type type) {
 }
 
 bool is_float(const Decoding& in) {
-  const std::vector<std::string_view>& words = in.statement().words;
-  const std::optional<Type> type = words.empty() ? std::nullopt : type_named(words.back());
-  return type && family_of(*type) == Family::floating;
+  return std::ranges::any_of(in.statement().words, [](std::string_view word) {
+    const std::optional<Type> type = type_named(word);
+    return type && family_of(*type) == Family::floating;
+  });
 }
 
 // d, a, b and c as far as there are operands, of one type.

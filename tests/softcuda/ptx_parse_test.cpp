@@ -1,0 +1,180 @@
+// What the parser takes, and what it refuses: by line and name.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "proto/text.hpp"
+#include "tests/softcuda/ptx_fixture.hpp"
+
+namespace softcuda::ptx::testing {
+namespace {
+
+// A kernel on line 4, its body on line 5.
+std::string with_body(std::string_view body) {
+  return lyk::str(header, ".visible .entry k(.param .u64 p)\n{ .reg .b32 %r<9>; .reg .b64 %rd<9>; ",
+                  ".reg .pred %p<3>; .reg .f32 %f<3>; ", body, " }\n");
+}
+
+std::string refusal_of(std::string_view text) {
+  const auto module = parse(text);
+  return module ? "taken" : module.error().message;
+}
+
+TEST(PtxParse, RefusesUnknownInstructionsByNameAndLine) {
+  EXPECT_EQ(refusal_of(with_body("foo.f32 %f1, %f2;")),
+            "ptx line 5: unknown instruction 'foo.f32'");
+  EXPECT_EQ(refusal_of(with_body("add.f32.x %f1, %f2, %f2;")),
+            "ptx line 5: unknown instruction 'add.f32.x': '.x' is not known here");
+  EXPECT_EQ(refusal_of(with_body("add.rn.s32 %r1, %r2, %r3;")),
+            "ptx line 5: unknown instruction 'add.rn.s32': '.rn' is not known here");
+  EXPECT_EQ(refusal_of(with_body("\n\nwgmma.fence.sync.aligned;")),
+            "ptx line 7: unknown instruction 'wgmma.fence.sync.aligned'");
+  EXPECT_EQ(refusal_of(with_body("cvt.f32.s32 %f1, %r1;")),
+            "ptx line 5: unknown instruction 'cvt.f32.s32'");
+  EXPECT_EQ(refusal_of(with_body("shfl.down.b32 %r1, %r2, 1, 31;")),
+            "ptx line 5: unknown instruction 'shfl.down.b32': '.down' is not known here");
+}
+
+TEST(PtxParse, RefusesOperandsThatDoNotFit) {
+  EXPECT_EQ(refusal_of(with_body("add.s32 %r1, %r2;")),
+            "ptx line 5: 'add.s32' needs more operands");
+  EXPECT_EQ(refusal_of(with_body("add.s32 %r1, %r2, %r3, %r4;")),
+            "ptx line 5: 'add.s32' has too many operands");
+  EXPECT_EQ(refusal_of(with_body("add.s32 %r1, %r2, %nobody;")),
+            "ptx line 5: unknown name '%nobody'");
+  EXPECT_EQ(refusal_of(with_body("add.s32 %r1, %r2, %r9;")), "ptx line 5: unknown name '%r9'");
+  EXPECT_EQ(refusal_of(with_body("add.s32 %r1, %r2, %rd1;")),
+            "ptx line 5: 'add.s32' takes .s32, '%rd1' is .b64");
+  EXPECT_EQ(refusal_of(with_body("add.s32 5, %r2, %r3;")),
+            "ptx line 5: the result of 'add.s32' needs a register");
+  EXPECT_EQ(refusal_of(with_body("ld.global.u32 %r1, %rd1;")),
+            "ptx line 5: 'ld.global.u32' needs an address in brackets");
+  EXPECT_EQ(refusal_of(with_body("st.param.u64 [p], %rd1;")),
+            "ptx line 5: a kernel cannot write its parameters");
+  EXPECT_EQ(refusal_of(with_body("ld.global.v2.u32 {%r1}, [%rd1];")),
+            "ptx line 5: the vector has another number of elements than the instruction");
+  EXPECT_EQ(refusal_of(with_body("@%r1 ret;")), "ptx line 5: '%r1' is no predicate");
+  EXPECT_EQ(refusal_of(with_body("and.b32 %r1, !%r2, %r3;")),
+            "ptx line 5: '!' before an operand of 'and.b32'");
+}
+
+TEST(PtxParse, RefusesNamesThatAreNowhereOrTwice) {
+  EXPECT_EQ(refusal_of(with_body("bra there;")), "ptx line 5: no label 'there' here");
+  EXPECT_EQ(refusal_of(with_body("a: a: ret;")), "ptx line 5: label 'a' is placed twice");
+  EXPECT_EQ(refusal_of(with_body(".reg .b32 x; .reg .f32 x;")),
+            "ptx line 5: 'x' is declared twice");
+  EXPECT_EQ(refusal_of(with_body("call.uni nobody;")),
+            "ptx line 5: call of 'nobody', which this module does not define");
+  EXPECT_EQ(
+      refusal_of(lyk::str(header, ".extern .func malloc();\n.entry k() { call.uni malloc; }")),
+      "ptx line 5: call of 'malloc', which this module does not define");
+  EXPECT_EQ(refusal_of(lyk::str(header, ".extern .global .b32 x;\n")),
+            "ptx line 4: 'x' lies in another module");
+  EXPECT_EQ(refusal_of(lyk::str(header, ".entry k() { ret; }\n.entry k() { ret; }\n")),
+            "ptx line 5: 'k' is declared twice");
+  EXPECT_EQ(refusal_of(with_body("brx.idx %r1, nowhere;")),
+            "ptx line 5: no branch table 'nowhere'");
+}
+
+TEST(PtxParse, RefusesWhatIsNoPtx) {
+  EXPECT_EQ(refusal_of(""), "ptx line 1: no .version or no .target: not a PTX module");
+  EXPECT_EQ(refusal_of("\x7f"
+                       "ELF"),
+            "ptx line 1: unexpected character '\\x7f'");
+  EXPECT_EQ(refusal_of(lyk::str(header, ".entry k() { add.s32")),
+            "ptx line 4: an operand expected, not the end");
+  EXPECT_EQ(refusal_of(lyk::str(header, ".entry k() { ")), "ptx line 4: '}' expected, not the end");
+  EXPECT_EQ(refusal_of(lyk::str(header, "/* no end")), "ptx line 4: comment without end");
+  EXPECT_EQ(refusal_of(lyk::str(header, ".file 1 \"no end")),
+            "ptx line 4: text without closing quote");
+  EXPECT_EQ(refusal_of(with_body("mov.u32 %r1, 12x;")), "ptx line 5: bad number '12x'");
+  EXPECT_EQ(refusal_of(with_body("mov.f32 %f1, 0f3f8;")), "ptx line 5: bad number '0f3f8'");
+  EXPECT_EQ(refusal_of(".version 9.0\n.target sm_75\n.address_size 32\n"),
+            "ptx line 3: .address_size 32: only 64 is known");
+  EXPECT_EQ(refusal_of(lyk::str(header, ".texref t;\n")),
+            "ptx line 4: unknown directive '.texref'");
+  EXPECT_EQ(refusal_of(with_body(".reg .b32 %z<4000000000>;")),
+            "ptx line 5: more than 131072 registers");
+  EXPECT_EQ(refusal_of(lyk::str(header, ".global .b32 x[4000000000][4000000000];\n")),
+            "ptx line 4: 'x' has more than 268435456 bytes");
+}
+
+TEST(PtxParse, DescribesTheModule) {
+  const auto module = parse(lyk::str(header, R"(
+.shared .align 8 .b8 common[24];
+.global .align 8 .u64 table[2] = {generic(values)+4, 7};
+.const .align 4 .f32 values[3] = {1.5, 0f40000000};
+.visible .entry first(
+  .param .u8 a,
+  .param .u64 .ptr .global .align 4 b,
+  .param .align 16 .b8 c[20])
+.maxntid 32, 4
+.minnctapersm 2
+{
+  .shared .align 16 .b8 own[8];
+  .local .align 4 .b8 depot[12];
+  ret;
+}
+.weak .entry second() .reqntid 64, 1, 1 { ret; }
+)"));
+  ASSERT_TRUE(module) << module.error().message;
+  EXPECT_EQ(module->version, "9.0");
+  EXPECT_EQ(module->target, "sm_120");
+  EXPECT_EQ(module->address_size, 64U);
+  ASSERT_EQ(module->kernels.size(), 2U);
+  const Kernel& first = *module->kernel("first");
+  ASSERT_EQ(first.parameters.size(), 3U);
+  EXPECT_EQ(first.parameters[1].name, "b");
+  EXPECT_EQ(first.parameters[1].offset, 8U);
+  EXPECT_EQ(first.parameters[2].offset, 16U);
+  EXPECT_EQ(first.parameters[2].bytes, 20U);
+  EXPECT_EQ(first.parameters[2].alignment, 16U);
+  EXPECT_EQ(first.parameter_bytes, 36U);
+  EXPECT_EQ(first.static_shared_bytes, 40U);
+  EXPECT_EQ(first.local_bytes, 12U);
+  EXPECT_EQ(first.threads_max, 128U);
+  EXPECT_FALSE(first.threads_required);
+  EXPECT_EQ(module->kernel("second")->threads_required, (Dimensions{64, 1, 1}));
+  EXPECT_EQ(module->kernel("third"), nullptr);
+  ASSERT_EQ(module->variables.size(), 2U);
+  EXPECT_EQ(module->variables[0].bytes, 16U);
+  ASSERT_EQ(module->variables[0].references.size(), 1U);
+  EXPECT_EQ(module->variables[0].references[0].variable, "values");
+  EXPECT_EQ(module->variables[0].references[0].addend, 4U);
+}
+
+TEST(PtxParse, TakesWhatCompilersWriteBesideCode) {
+  const auto module = parse(lyk::str(header, R"(
+.file 1 "a file.cu", 1, 2
+.extern .func (.param .b32 result) vprintf(.param .b64 a, .param .b64 b);
+.pragma "something";
+.entry k(.param .u64 p) // a comment; with a semicolon
+{
+  .loc 1 2 3, function_name $L__info_string0, inlined_at 1 4 5
+  /* a long
+     comment */
+  .pragma "nounroll";
+  {.reg.b32 t; mov.b32 t, 1; }
+  {.reg .b32 t; bra inner; inner: mov.b32 t, 2;}
+  {.reg .b32 t; inner: mov.b32 t, 3;}
+}
+.section .debug_str { info: .b8 116,0 }
+)"));
+  EXPECT_TRUE(module) << module.error().message;
+  EXPECT_TRUE(parse(lyk::str(header, std::string_view{"\0\0", 2})));
+}
+
+TEST(PtxParse, AnAddressOfWhatIsNowhereFailsAtLoading) {
+  auto module = parse(lyk::str(header, ".global .u64 x = nowhere;\n"));
+  ASSERT_TRUE(module);
+  Memory memory{1 << 20};
+  const auto loaded =
+      LoadedModule::load(std::make_shared<const Module>(*std::move(module)), memory);
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().message,
+            "ptx: the initialiser of 'x' names 'nowhere', which is nowhere");
+  EXPECT_EQ(memory.bytes_used(), 0U);
+}
+
+}  // namespace
+}  // namespace softcuda::ptx::testing
