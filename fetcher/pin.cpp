@@ -24,11 +24,11 @@ Result<std::string> required(const TomlTable& table, std::string_view key) {
   return std::move(*text);
 }
 
-// Puts the line of `key` before what a parser of its value said.
+// Puts the line of `key` before what a parser of its value said, which begins with the value.
 template <typename T>
 Result<T> located(const TomlTable& table, std::string_view key, Result<T> parsed) {
   if (!parsed)
-    return table.error_at(key, parsed.error().message);
+    return table.error_on_line_of(key, parsed.error().message);
   return parsed;
 }
 

@@ -204,6 +204,14 @@ Error TomlTable::error_at(std::string_view key,
                str(state_->source_name, ":", node->source().begin.line, ": ", name, ": ", why)};
 }
 
+Error TomlTable::error_on_line_of(std::string_view key, std::string_view why) const {
+  const toml::node* node = state_->table.get(key);
+  if (node == nullptr)
+    return error(why);
+  return Error{Code::invalid_argument,
+               str(state_->source_name, ":", node->source().begin.line, ": ", why)};
+}
+
 Error TomlTable::error(std::string_view why) const {
   return Error{Code::invalid_argument, str(state_->source_name, ": ", why)};
 }

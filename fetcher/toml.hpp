@@ -44,6 +44,8 @@ public:
   // `file:line: key: why`, at the line of `key`; of `inner` inside the table `key` if it is not
   // empty.
   Error error_at(std::string_view key, std::string_view why, std::string_view inner = {}) const;
+  // `file:line: why`, where `why` says itself what it is about.
+  Error error_on_line_of(std::string_view key, std::string_view why) const;
   // `file: why`: what is wrong with the file as a whole, such as a key that is not there.
   Error error(std::string_view why) const;
 

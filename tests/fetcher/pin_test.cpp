@@ -100,6 +100,12 @@ TEST(Pin, RefusesAFileThatIsTooLargeBeforeItIsParsed) {
             str("p.toml: larger than ", limits::pin_bytes_max, " bytes"));
 }
 
+TEST(Pin, NamesAWrongValueOnce) {
+  EXPECT_EQ(refusal("slot = \"s\"\nrepo = \"nms\"\n"
+                    "revision = \"4d2393e5d7879f7cf68db04cc7c9c7342272bc05\"\n"),
+            "p.toml:2: repo 'nms': write it as namespace/name, as on the Hub");
+}
+
 TEST(Pin, SuggestsTheAbiThatWasMeant) {
   EXPECT_EQ(refusal("slot = \"s\"\nrepo = \"a/b\"\nabi = \"ms_deform_im2co\"\n"
                     "revision = \"4d2393e5d7879f7cf68db04cc7c9c7342272bc05\"\n"),
