@@ -128,6 +128,8 @@ void add_counters(std::string& out, const wire::Counters& counters) {
   single(out, {"refused_calls_total", "counter", "Calls that the peer was not allowed to make."},
          counters.refused_calls);
   single(out, {"connections", "gauge", "Connections open now."}, counters.connections);
+  single(out, {"connections_accepted_total", "counter", "Connections that were served."},
+         counters.connections_accepted);
   single(out, {"connections_refused_total", "counter", "Connections beyond a limit."},
          counters.connections_refused);
   single(out, {"memory_images", "gauge", "Device images held in sealed memory."},

@@ -96,7 +96,9 @@ Result<std::uint64_t> take_place(ServerState& state, uid_t uid) {
   ++of_uid;
   ++connections->open;
   connections->most_since_trim = std::max(connections->most_since_trim, connections->open);
-  state.service->tally.lock()->counters.connections = connections->open;
+  const auto tally = state.service->tally.lock();
+  tally->counters.connections = connections->open;
+  ++tally->counters.connections_accepted;
   return ++connections->last_number;
 }
 

@@ -40,6 +40,7 @@ inline constexpr auto fields_of<Counters> =
                     field("quarantined_files", &Counters::quarantined_files),
                     field("refused_calls", &Counters::refused_calls),
                     field("connections", &Counters::connections),
+                    field("connections_accepted", &Counters::connections_accepted),
                     field("connections_refused", &Counters::connections_refused),
                     field("images_in_memory", &Counters::images_in_memory),
                     field("images_in_memory_bytes", &Counters::images_in_memory_bytes));

@@ -155,6 +155,7 @@ struct Counters {
   std::uint64_t quarantined_files = 0;
   std::uint64_t refused_calls = 0;
   std::uint64_t connections = 0;
+  std::uint64_t connections_accepted = 0;
   std::uint64_t connections_refused = 0;
   std::uint64_t images_in_memory = 0;
   std::uint64_t images_in_memory_bytes = 0;

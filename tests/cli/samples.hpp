@@ -162,6 +162,7 @@ inline wire::StatusReply status_reply() {
                        .quarantined_files = 1,
                        .refused_calls = 2,
                        .connections = 5,
+                       .connections_accepted = 40,
                        .connections_refused = 6,
                        .images_in_memory = 8,
                        .images_in_memory_bytes = 655'360}};

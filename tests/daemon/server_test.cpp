@@ -164,6 +164,7 @@ TEST_F(ServerWithPeers, MoreConnectionsThanAllowedAreToldBusy) {
   }
   EXPECT_TRUE(is_status(callers.front().ask("Status")));  // nobody who was served has noticed
   EXPECT_EQ(counters().connections_refused, 5U);
+  EXPECT_EQ(counters().connections_accepted, 3U);
 }
 
 TEST_F(ServerWithPeers, APlaceIsFreeAgainWhenItsHolderLeaves) {

@@ -45,9 +45,10 @@ StatusReply full_reply() {
                    .quarantined_files = 10,
                    .refused_calls = 11,
                    .connections = 12,
-                   .connections_refused = 13,
-                   .images_in_memory = 14,
-                   .images_in_memory_bytes = 15},
+                   .connections_accepted = 13,
+                   .connections_refused = 14,
+                   .images_in_memory = 15,
+                   .images_in_memory_bytes = 16},
   };
 }
 
