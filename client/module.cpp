@@ -142,6 +142,8 @@ Result<FirstRun> FirstRun::begin(const lyk_cu_functions& cu, Kernel& kernel, lyk
   if (kernel.has_run.load(std::memory_order_acquire))
     return run;
   LYK_TRY(check_not_capturing(cu, stream));
+  // Waiting counts as unsafe too while a thread captures in the strictest mode.
+  LYK_TRY_ASSIGN(RelaxedCapture relaxed, RelaxedCapture::enter(cu));
   if (const lyk_cu_result result = cu.stream_synchronize(stream); result != LYK_CU_SUCCESS) {
     Error error = cuda_error(cu, result, "earlier work of the stream");
     // Whatever it is, it is not a failure of this kernel.
@@ -149,7 +151,6 @@ Result<FirstRun> FirstRun::begin(const lyk_cu_functions& cu, Kernel& kernel, lyk
       error.code = Code::not_eligible;
     return error;
   }
-  LYK_TRY_ASSIGN(RelaxedCapture relaxed, RelaxedCapture::enter(cu));
   run.relaxed_.emplace(std::move(relaxed));
   run.kernel_ = &kernel;
   return run;
