@@ -40,23 +40,24 @@ bool is_joined(const Graph& graph, const std::vector<std::size_t>& last) {
   return std::ranges::all_of(reached, [](bool is_reached) { return is_reached; });
 }
 
+// The captures' lock is held.
+Status invalidate(Capture& capture, Status why) {
+  capture.status = CaptureStatus::invalidated;
+  return why;
+}
+
 }  // namespace
 
 NodeHandle node_handle(const Graph& graph, std::size_t node) {
   constexpr unsigned graph_shift = 20;  // no graph has a million nodes
   const auto graph_number = reinterpret_cast<std::uintptr_t>(graph.handle) & 0xfff'ffffU;
   const std::uintptr_t number = make_handle(HandleKind::node, (graph_number << graph_shift) + node);
-  return reinterpret_cast<NodeHandle>(
-      number);  // NOLINT(performance-no-int-to-ptr): see handles.hpp
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a number, as all handles are
+  return reinterpret_cast<NodeHandle>(number);
 }
 
 CaptureMode& thread_capture_mode() {
   return mode_of_thread;
-}
-
-Status Captures::invalidate(Capture& capture, Status why) {
-  capture.status = CaptureStatus::invalidated;
-  return why;
 }
 
 Status Captures::check_legacy(const Context& context) {

@@ -116,7 +116,6 @@ public:
 
 private:
   // All of these with the lock held.
-  Status invalidate(Capture& capture, Status why);
   Status check_legacy(const Context& context);
   Status check_usable(const Stream& stream);
   void finish(const std::shared_ptr<Capture>& capture);

@@ -14,14 +14,15 @@ namespace softcuda {
 
 namespace {
 
+// NOLINTBEGIN(performance-no-int-to-ptr): cuMemcpy takes host addresses as numbers
 const std::byte* host(DevicePointer address) {
-  return reinterpret_cast<const std::byte*>(
-      address);  // NOLINT(performance-no-int-to-ptr): as passed
+  return reinterpret_cast<const std::byte*>(address);
 }
 
 std::byte* host_place(DevicePointer address) {
-  return reinterpret_cast<std::byte*>(address);  // NOLINT(performance-no-int-to-ptr): as passed
+  return reinterpret_cast<std::byte*>(address);
 }
+// NOLINTEND(performance-no-int-to-ptr)
 
 // The work itself. Memory that was freed after the call was made is a fault of the context.
 Status perform(const Copy& copy) {

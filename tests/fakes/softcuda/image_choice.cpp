@@ -32,7 +32,7 @@ constexpr std::uint32_t wrapper_magic = 0x466243b1;
 constexpr std::uint32_t fatbin_magic = 0xba55ed50;
 constexpr std::uint32_t elf_magic = 0x464c457f;
 
-// The end of an ELF64 file: the section table or the last section that has bytes.
+// The end of an ELF64 file: of its two tables, or of the last section that has bytes.
 std::uint64_t elf_bytes(const std::byte* start) {
   constexpr std::size_t section_type_nobits = 8;
   const auto table = read_at<std::uint64_t>(start, 40);
@@ -41,6 +41,10 @@ std::uint64_t elf_bytes(const std::byte* start) {
   std::uint64_t end = table + std::uint64_t{entry_bytes} * entries;
   if (end > lyk::limits::image_bytes_max || entry_bytes != 64)
     return 0;
+  const auto segments = read_at<std::uint64_t>(start, 32);
+  const auto segment_bytes =
+      std::uint64_t{read_at<std::uint16_t>(start, 54)} * read_at<std::uint16_t>(start, 56);
+  end = std::max(end, segments + segment_bytes);
   for (std::size_t i = 0; i < entries; ++i) {
     const std::byte* const entry = start + table + i * entry_bytes;
     if (read_at<std::uint32_t>(entry, 4) != section_type_nobits)

@@ -28,7 +28,7 @@ struct Argument {
 
   template <typename T>
   requires(std::integral<T> || std::is_enum_v<T>) Argument(const char* label, T number)
-      : name(label), kind(Kind::number), value(static_cast<std::uint64_t>(number)) {}
+      : name(label), value(static_cast<std::uint64_t>(number)) {}
   template <typename T>
   Argument(const char* label, T* pointer)
       : name(label), kind(Kind::address), value(reinterpret_cast<std::uintptr_t>(pointer)) {}
@@ -36,7 +36,7 @@ struct Argument {
       : name(label), kind(Kind::text), value(reinterpret_cast<std::uintptr_t>(text)) {}
 
   const char* name;
-  Kind kind;
+  Kind kind = Kind::number;
   std::uint64_t value;
 };
 

@@ -31,7 +31,7 @@ private:
   };
   void read_files();
   void read_file(const std::string& path);
-  Status parsed(Candidate& candidate, std::shared_ptr<const ptx::Module>& out);
+  static Status parsed(Candidate& candidate, std::shared_ptr<const ptx::Module>& out);
 
   const std::vector<std::string> paths_;
   std::mutex mutex_;  // guards the rest
