@@ -14,6 +14,8 @@
 #ifndef LYK_HPP
 #define LYK_HPP
 
+#include <lyk.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -28,8 +30,6 @@
 #include <thread>
 #include <utility>
 #include <vector>
-
-#include "lyk.h"
 
 namespace lyk {
 

@@ -215,6 +215,152 @@ static void test_texts_belong_to_threads(void) {
   lyk_client_close(client);
 }
 
+/* ---- slots */
+
+static int calls = 0;
+static int twice(void* user, const lyk_arguments* arguments) {
+  float* values = arguments->tensors[0]->data;
+  ++calls;
+  values[0] *= *(const float*)user;
+  return LYK_OK;
+}
+static int refuse(void* user, const lyk_arguments* arguments) {
+  (void)user;
+  (void)arguments;
+  lyk_set_error_message("it does not feel like it");
+  return LYK_IO;
+}
+
+static char last_warning[256];
+static void keep_warning(void* user, const char* text) {
+  ++*(int*)user;
+  snprintf(last_warning, sizeof(last_warning), "%s", text);
+}
+
+static void count_states(void* user, const lyk_implementation_state* state) {
+  CHECK(state->size == sizeof(*state));
+  CHECK(strlen(state->name) > 0 && strlen(state->reason) > 0);
+  ++*(int*)user;
+}
+
+static void test_registering_and_calling(void) {
+  float factor = 2;
+  float value = 21;
+  int64_t shape[1] = {1};
+  int warnings = 0;
+  int states = 0;
+  const char* name = NULL;
+  lyk_tensor tensor = {0};
+  const lyk_tensor* tensors[1];
+  lyk_arguments arguments = {0};
+  lyk_implementation mine = {0};
+  tensor.data = &value;
+  tensor.device.device_type = LYK_DEVICE_CPU;
+  tensor.ndim = 1;
+  tensor.dtype.code = LYK_DTYPE_FLOAT;
+  tensor.dtype.bits = 32;
+  tensor.dtype.lanes = 1;
+  tensor.shape = shape;
+  tensors[0] = &tensor;
+  arguments.size = sizeof(arguments);
+  arguments.tensor_count = 1;
+  arguments.tensors = tensors;
+  mine.size = sizeof(mine);
+  mine.name = "mine";
+  mine.fn = twice;
+  mine.user = &factor;
+
+  CHECK(lyk_set_message_callback(keep_warning, &warnings) == LYK_OK);
+  CHECK(lyk_call("scaled", &arguments) == LYK_NOT_ELIGIBLE);
+  CHECK_TEXT(lyk_error_message(NULL), "slot scaled: nothing is registered");
+  CHECK(lyk_register("scaled", &mine) == LYK_OK);
+  CHECK(lyk_call("scaled", &arguments) == LYK_OK);
+  CHECK(value > 41 && value < 43);
+  CHECK(lyk_resolve("scaled", &name) == LYK_OK);
+  CHECK_TEXT(name, "mine");
+
+  mine.name = "moody";
+  mine.fn = refuse;
+  CHECK(lyk_register("scaled", &mine) == LYK_OK);
+  CHECK(lyk_call("scaled", &arguments) == LYK_OK);
+  CHECK(lyk_call("scaled", &arguments) == LYK_OK);
+  CHECK(calls == 3 && warnings == 1);
+  CHECK_TEXT(last_warning,
+             "scaled: moody is off for the rest of this process: it does not feel like it; mine "
+             "runs instead");
+  CHECK(lyk_active("scaled", count_states, &states) == LYK_OK);
+  CHECK(states == 2);
+  CHECK(lyk_unregister("scaled", "mine") == LYK_OK);
+  CHECK(lyk_unregister("scaled", "mine") == LYK_NOT_FOUND);
+  CHECK(lyk_call("scaled", &arguments) == LYK_NOT_ELIGIBLE);
+  CHECK(lyk_set_message_callback(NULL, NULL) == LYK_OK);
+}
+
+static void test_wrong_arguments_of_slots(void) {
+  lyk_arguments arguments = {0};
+  lyk_implementation mine = {0};
+  lyk_ms_deform_attn_call call = {0};
+  uint64_t bytes = 7;
+  const char* name = NULL;
+#define CHECK_INVALID(expression, text)          \
+  do {                                           \
+    CHECK((expression) == LYK_INVALID_ARGUMENT); \
+    CHECK_TEXT(lyk_error_message(NULL), text);   \
+  } while (0)
+  CHECK_INVALID(lyk_call(NULL, &arguments), "slot: NULL");
+  CHECK_INVALID(lyk_call("scaled", NULL), "arguments: NULL");
+  CHECK_INVALID(lyk_call("scaled", &arguments),
+                "arguments: its size is 0, not its sizeof (56 in this release)");
+  arguments.size = sizeof(arguments);
+  arguments.flags = 4;
+  CHECK_INVALID(lyk_call("scaled", &arguments), "arguments: flags 4 are not all known");
+  arguments.flags = 0;
+  arguments.tensor_count = 1;
+  CHECK_INVALID(lyk_call("scaled", &arguments), "arguments: tensors are NULL");
+  CHECK_INVALID(lyk_register("scaled", NULL), "implementation: NULL");
+  mine.size = sizeof(mine);
+  CHECK_INVALID(lyk_register("scaled", &mine),
+                "implementation: name '' is not 1 to 64 of a-z, 0-9, _, - and .");
+  mine.name = "mine";
+  CHECK_INVALID(lyk_register("scaled", &mine), "implementation: its fn is NULL");
+  mine.fn = twice;
+  mine.flags = 8;
+  CHECK_INVALID(lyk_register("scaled", &mine), "implementation: flags 8 are not all known");
+  CHECK_INVALID(lyk_unregister("scaled", NULL), "name: NULL");
+  CHECK_INVALID(lyk_resolve("scaled", NULL), "name: NULL");
+  CHECK_INVALID(lyk_resolve(NULL, &name), "slot: NULL");
+  CHECK_INVALID(lyk_active("scaled", NULL, NULL), "each: NULL");
+  CHECK_INVALID(lyk_ms_deform_attn_forward(NULL), "call: NULL");
+  CHECK_INVALID(lyk_ms_deform_attn_backward(&call),
+                "call: its size is 0, not its sizeof (120 in this release)");
+  call.size = sizeof(call);
+  CHECK_INVALID(lyk_ms_deform_attn_forward(&call), "value: NULL");
+  CHECK_INVALID(lyk_ms_deform_attn_workspace_bytes(&call, NULL), "bytes: NULL");
+  CHECK_INVALID(lyk_ms_deform_attn_workspace_bytes(&call, &bytes), "spatial_shapes: NULL");
+  CHECK(bytes == 7 && name == NULL);
+}
+
+#ifndef NDEBUG
+/* Only where the library was built for debugging too, which the tests are built with. */
+static void test_closed_handles(void) {
+  lyk_client* client = open_client();
+  lyk_image* image = NULL;
+  lyk_client_close(client);
+  CHECK(lyk_client_resolve(client, "ms_deform_attn", &hopper, NULL, &image) ==
+        LYK_INVALID_ARGUMENT);
+  CHECK_TEXT(lyk_error_message(client),
+             "client: not an open handle: it was closed, or never opened");
+}
+#endif
+
+static void test_reloading_the_environment(void) {
+  setenv("LIBREYOLO_KERNELS_WAIT", "long", 1);
+  CHECK(lyk_reload_environment() == LYK_INVALID_ARGUMENT);
+  CHECK_TEXT(lyk_error_message(NULL), "LIBREYOLO_KERNELS_WAIT 'long': not a number of seconds");
+  unsetenv("LIBREYOLO_KERNELS_WAIT");
+  CHECK(lyk_reload_environment() == LYK_OK);
+}
+
 static pid_t start_service(const char* program) {
   char ready[16];
   int ends[2];
@@ -250,6 +396,12 @@ int main(int argc, char** argv) {
   test_nobody_answers();
   test_environment();
   test_texts_belong_to_threads();
+  test_registering_and_calling();
+  test_wrong_arguments_of_slots();
+  test_reloading_the_environment();
+#ifndef NDEBUG
+  test_closed_handles();
+#endif
   kill(service, SIGTERM);
   waitpid(service, NULL, 0);
   unlink(socket_path);

@@ -2,12 +2,11 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 
 #include "tests/client/in_child.hpp"
-#include "tests/client/launch_world.hpp"
+#include "tests/client/launch_service.hpp"
 
 namespace lyk::test {
 namespace {
@@ -44,33 +43,17 @@ void count_warning(void* user, const char*) {
   ++*static_cast<int*>(user);
 }
 
-// A service at a socket that the environment names, as it does for a host.
-class Service {
-public:
-  Service()
-      : image_(HubImage::cubin()), service_(folder_ / "socket", [this](UniqueFd connection, int) {
-          answer_resolves(std::move(connection), image_.reply, image_.fd.get());
-        }) {
-    (void)::setenv("LIBREYOLO_KERNELS_SOCKET", (folder_ / "socket").c_str(), 1);
-  }
-  std::string copy_of_library(const char* name) const {
-    std::filesystem::copy_file(LYK_LIBRARY, folder_ / name);
-    return folder_ / name;
-  }
-  int connections() const { return service_.connections(); }
-
-private:
-  TempDir folder_;
-  HubImage image_;
-  FakeService service_;
-};
+std::string copy_of_library(const LaunchService& service, const char* name) {
+  std::filesystem::copy_file(LYK_LIBRARY, service.folder() / name);
+  return service.folder() / name;
+}
 
 TEST(LoadedLibrary, TwoCopiesInOneProcessEachWorkByThemselves) {
   const std::string said = in_child(softcuda_variables(), []() -> std::string {
-    const Service service;
+    const LaunchService service;
     const SoftGpu gpu;  // from now on libcuda.so.1 is this one
-    const Copy first{service.copy_of_library("first.so")};
-    const Copy second{service.copy_of_library("second.so")};
+    const Copy first{copy_of_library(service, "first.so")};
+    const Copy second{copy_of_library(service, "second.so")};
     GpuCall call{gpu, tiny, 1};
     const lyk_ms_deform_attn_call arguments = call.description().call();
     for (const Copy* copy : {&first, &second, &first}) {
@@ -88,9 +71,9 @@ TEST(LoadedLibrary, TwoCopiesInOneProcessEachWorkByThemselves) {
 TEST(LoadedLibrary, WhatIsOffStaysOffWhenTheHostClosesAndOpensIt) {
   const std::string said =
       in_child(softcuda_variables({{"SOFTCUDA_FAIL", "cuLaunchKernel:1:2"}}), []() -> std::string {
-        const Service service;
+        const LaunchService service;
         const SoftGpu gpu;
-        const std::string path = service.copy_of_library("library.so");
+        const std::string path = copy_of_library(service, "library.so");
         GpuCall call{gpu, tiny, 1};
         const lyk_ms_deform_attn_call arguments = call.description().call();
         int warnings = 0;

@@ -1,0 +1,91 @@
+// The examples do what they say, on the stand-in driver.
+#include <gtest/gtest.h>
+#include <stdio.h>
+
+#include <array>
+#include <filesystem>
+#include <string>
+
+#include "tests/client/in_child.hpp"
+#include "tests/client/launch_service.hpp"
+
+namespace lyk::test {
+namespace {
+
+struct Ended {
+  int status = -1;
+  std::string output;  // standard output and standard error
+};
+
+Ended run(const std::string& command) {
+  Ended out;
+  FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
+  std::array<char, 4096> buffer{};
+  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), pipe))
+    out.output.append(buffer.data(), count);
+  out.status = ::pclose(pipe);
+  return out;
+}
+
+// What is missing in the output of an example that must end well; empty: nothing.
+std::string expect_output(const std::string& command, const std::vector<const char*>& parts) {
+  const Ended ended = run(command);
+  std::string wrong;
+  for (const char* part : parts)
+    if (ended.output.find(part) == std::string::npos)
+      wrong += str("no '", part, "'; ");
+  if (ended.status != 0)
+    wrong += str("it ends with ", ended.status, "; ");
+  return wrong.empty() ? wrong : wrong + ended.output;
+}
+
+Variables with_driver(Variables more = {}) {
+  more.emplace_back("LD_LIBRARY_PATH", std::filesystem::path{LYK_SOFTCUDA}.parent_path());
+  return softcuda_variables(std::move(more));
+}
+
+TEST(Examples, DeformAttnRunsForwardAndBackward) {
+  const std::string said = in_child(with_driver(), [] {
+    const LaunchService service;
+    return expect_output(LYK_EXAMPLES "/deform_attn 2",
+                         {"call 1: forward and backward ran on the GPU", "call 2: forward",
+                          "gradient of value", "good", "hub    active: runs first"});
+  });
+  EXPECT_EQ(said, "");
+}
+
+TEST(Examples, DeformAttnGoesItsOwnWayAfterAFailure) {
+  const std::string said =
+      in_child(with_driver({{"SOFTCUDA_FAIL", "cuLaunchKernel:1:701"}}), []() -> std::string {
+        const LaunchService service;
+        std::string wrong = expect_output(
+            LYK_EXAMPLES "/deform_attn 3",
+            {"libreyolo-kernels: ms_deform_attn: hub is off for the rest of this process: ",
+             "call 3: not eligible, so the program's own loop serves it",
+             "hub    off: off for the rest of this process"});
+        return service.connections() == 1 ? wrong : wrong + "it asked again";
+      });
+  EXPECT_EQ(said, "");
+}
+
+TEST(Examples, DeformAttnAsksNobodyWhereTheHubIsOff) {
+  const std::string said =
+      in_child(with_driver({{"LIBREYOLO_HUB_KERNELS", "0"}}), []() -> std::string {
+        const LaunchService service;
+        std::string wrong = expect_output(LYK_EXAMPLES "/deform_attn",
+                                          {"call 1: not eligible", "LIBREYOLO_HUB_KERNELS=0"});
+        return service.connections() == 0 ? wrong : wrong + "it asked";
+      });
+  EXPECT_EQ(said, "");
+}
+
+TEST(Examples, DeformAttnDriverLaunchesTheImageItself) {
+  const std::string said = in_child(with_driver(), [] {
+    const LaunchService service;
+    return expect_output(LYK_EXAMPLES "/deform_attn_driver", {"image:   cubin for sm_90"});
+  });
+  EXPECT_EQ(said, "");
+}
+
+}  // namespace
+}  // namespace lyk::test
