@@ -93,7 +93,7 @@ def check_foreign(path, header):
 
 
 def check_include(path, bracket, header, root):
-    is_neighbour = bracket == '"' and (root / path).with_name(header).is_file()
+    is_neighbour = bracket == '"' and ((root / path).parent / header).is_file()
     if is_neighbour and folder_of(path) in APART:
         return None
     is_ours = (root / header).is_file() and folder_of(header) in ARROWS
