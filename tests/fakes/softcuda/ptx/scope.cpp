@@ -1,7 +1,6 @@
 #include "tests/fakes/softcuda/ptx/scope.hpp"
 
 #include <charconv>
-#include <ranges>
 
 #include "proto/text.hpp"
 #include "tests/fakes/softcuda/ptx/tokens.hpp"
@@ -90,13 +89,13 @@ lyk::Result<void> FunctionBuilder::declare_registers(std::string_view name,
 
 std::optional<Symbol> FunctionBuilder::find(std::string_view name) const {
   const std::optional<Numbered> parts = numbered(name);
-  for (const Block& block : blocks_ | std::views::reverse) {
-    if (const auto found = block.symbols.find(name); found != block.symbols.end())
+  for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) {
+    if (const auto found = block->symbols.find(name); found != block->symbols.end())
       return found->second;
     if (!parts)
       continue;
-    const auto range = block.ranges.find(parts->prefix);
-    if (range != block.ranges.end() && parts->number < range->second.count) {
+    const auto range = block->ranges.find(parts->prefix);
+    if (range != block->ranges.end() && parts->number < range->second.count) {
       const std::uint32_t slots_of_each = range->second.type == Type::b128 ? 2 : 1;
       return Symbol{
           SymbolKind::variable_register, range->second.type,
@@ -170,8 +169,8 @@ lyk::Result<void> FunctionBuilder::declare_branch_table(std::string_view name,
 }
 
 std::optional<std::uint32_t> FunctionBuilder::branch_table(std::string_view name) const {
-  for (const Block& block : blocks_ | std::views::reverse)
-    if (const auto found = block.tables.find(name); found != block.tables.end())
+  for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block)
+    if (const auto found = block->tables.find(name); found != block->tables.end())
       return found->second;
   return std::nullopt;
 }
