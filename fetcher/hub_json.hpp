@@ -21,7 +21,7 @@ namespace lyk::fetcher {
 std::string error_text(std::string_view body);
 
 // `backend.archs` of a metadata.json; empty if there is none or the file is not understood.
-std::vector<Arch> metadata_archs(std::string_view json);
+std::vector<Arch> metadata_archs(std::string_view text);
 
 // The body of an LFS batch request for one object.
 std::string lfs_batch_request(const Pointer& object);
@@ -33,6 +33,6 @@ struct LfsAction {
 
 // What the answer says how to get `object`. remote_status: the server refused it, with its words;
 // protocol: the answer is not one.
-Result<LfsAction> parse_lfs_batch(std::string_view json, const Pointer& object);
+Result<LfsAction> parse_lfs_batch(std::string_view text, const Pointer& object);
 
 }  // namespace lyk::fetcher
