@@ -119,6 +119,9 @@ TEST(PtxInteger, AddsProductsOfBytes) {
       // 2*3 + 1*4, then the upper bytes: 2*5 + 1*6
       {"dp2a.lo.u32.u32 %d32, %a32, %b32, %c32;", 11, 0x00010002, 0x06050403, 1},
       {"dp2a.hi.u32.u32 %d32, %a32, %b32, %c32;", 17, 0x00010002, 0x06050403, 1},
+      {"vabsdiff4.u32.u32.u32 %d32, %a32, %b32, %c32;", 0x01fe0203, 0x05ff0300, 0x04010103, 9},
+      {"vabsdiff4.u32.u32.u32.add %d32, %a32, %b32, %c32;", 0x01 + 0xfe + 0x02 + 0x03 + 9,
+       0x05ff0300, 0x04010103, 9},
       {"dp2a.lo.s32.s32 %d32, %a32, %b32, %c32;", 0xffffffff, 0x0000ffff, 0x00000001, 0},
   };
   expect_rows(rows);

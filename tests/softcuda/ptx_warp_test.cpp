@@ -15,7 +15,8 @@ namespace {
 // block, and gives the words of all threads.
 std::vector<std::uint32_t> words_of(std::string_view code, std::uint32_t threads) {
   std::vector<std::uint32_t> first;
-  for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{3}}) {  // the order must not matter
+  for (const std::uint64_t seed :
+       {std::uint64_t{0}, std::uint64_t{3}}) {  // the order must not matter
     Device device{lyk::str(header, R"(
 .visible .entry k(.param .u64 p)
 {

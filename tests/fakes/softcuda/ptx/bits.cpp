@@ -165,6 +165,20 @@ Step reverse_bits(const Instruction& in, Thread& thread) {
   return Step::next;
 }
 
+// Ones from bit a on, b of them. `flags`: whether both are taken modulo 32.
+Step make_mask(const Instruction& in, Thread& thread) {
+  std::uint32_t position = get<std::uint32_t>(thread, in.a);
+  std::uint32_t width = get<std::uint32_t>(thread, in.b);
+  if (static_cast<Amount>(in.flags) == Amount::wrap) {
+    position &= 31;
+    width &= 31;
+  }
+  const std::uint64_t ones = (std::uint64_t{1} << std::min(width, 32U)) - 1;
+  put(thread, in.d,
+      position >= 32 ? std::uint32_t{0} : static_cast<std::uint32_t>(ones << position));
+  return Step::next;
+}
+
 // ---- permutation of bytes ----
 
 enum class Permutation : std::int64_t { generic, f4e, b4e, rc8, ecl, ecr, rc16 };
@@ -274,6 +288,17 @@ void decode_insert(Decoding& in) {
            .list = in.source(Type::u32)});
 }
 
+void decode_mask(Decoding& in) {
+  const auto amount = in.take_one_of({"clamp", "wrap"});
+  if (!amount)
+    return in.refuse_word();
+  (void)in.take_type({Type::b32});
+  in.emit(make_mask, {.d = in.destination(Type::b32),
+                      .a = in.source(Type::b32),
+                      .b = in.source(Type::b32),
+                      .flags = static_cast<std::uint32_t>(*amount)});
+}
+
 void decode_find(Decoding& in) {
   const bool shift_amount = in.take("shiftamt");
   const Type type = in.take_type({Type::u32, Type::s32, Type::u64, Type::s64});
@@ -321,6 +346,7 @@ void add_bits(DecodeTable& table) {
   table["shf"] = decode_funnel;
   table["bfe"] = decode_extract;
   table["bfi"] = decode_insert;
+  table["bmsk"] = decode_mask;
   table["bfind"] = decode_find;
   table["popc"] = decode_count;
   table["clz"] = decode_count;

@@ -259,9 +259,8 @@ std::uint32_t Decoding::register_bytes(const Operand& operand) {
 // ---- results ----
 
 Instruction& Decoding::emit(Execute execute, Instruction parts) {
-  static Instruction nowhere;
   if (error_)
-    return nowhere = parts;
+    return nowhere_ = parts;
   parts.execute = execute;
   parts.guard = function_.guard.slot;
   parts.guard_inverted = function_.guard.inverted;
@@ -314,9 +313,9 @@ lyk::Result<void> Decoding::finish() {
 Decode decode_function(std::string_view opcode) {
   static const DecodeTable table = [] {
     DecodeTable out;
-    for (const auto add :
-         {add_integer, add_bits, add_carry, add_float, add_transcendental, add_compare, add_convert,
-          add_move, add_load_store, add_atomic, add_control, add_barrier, add_warp})
+    for (const auto add : {add_integer, add_packed_bytes, add_bits, add_carry, add_float,
+                           add_transcendental, add_compare, add_convert, add_move, add_load_store,
+                           add_atomic, add_control, add_barrier, add_warp})
       add(out);
     return out;
   }();

@@ -116,6 +116,7 @@ private:
   std::size_t word_ = 0;
   std::size_t operand_ = 0;
   std::optional<lyk::Error> error_;
+  Instruction nowhere_;  // what emit gives after a failure
 };
 
 using Decode = void (*)(Decoding&);
@@ -123,6 +124,7 @@ using DecodeTable = std::map<std::string_view, Decode>;
 
 // Each topic adds its instructions, by the first word.
 void add_integer(DecodeTable& table);
+void add_packed_bytes(DecodeTable& table);
 void add_bits(DecodeTable& table);
 void add_carry(DecodeTable& table);
 void add_float(DecodeTable& table);

@@ -94,18 +94,36 @@ T saturated_if(T value, std::uint32_t flags) {
 }
 
 template <typename T, typename Operation>
-Step modified(const Instruction& in, Thread& thread) {
+T modified_result(T own_a, T own_b, T own_c, std::uint32_t flags) {
   // Volatile: nothing of the operation may be done before or after the change of the rounding mode.
-  volatile T a = flushed_if(get<T>(thread, in.a), in.flags);
-  volatile T b = flushed_if(get<T>(thread, in.b), in.flags);
-  volatile T c = flushed_if(get<T>(thread, in.c), in.flags);
+  volatile T a = flushed_if(own_a, flags);
+  volatile T b = flushed_if(own_b, flags);
+  volatile T c = flushed_if(own_c, flags);
   volatile T result = 0;
   {
-    const Rounded mode{rounding_in(in.flags)};
+    const Rounded mode{rounding_in(flags)};
     result = Operation::template of<T>(a, b, c);
   }
-  const T out = saturated_if<T>(flushed_if(T{result}, in.flags), in.flags);
-  put(thread, in.d, canonical(out));
+  return canonical(saturated_if<T>(flushed_if(T{result}, flags), flags));
+}
+
+template <typename T, typename Operation>
+Step modified(const Instruction& in, Thread& thread) {
+  put(thread, in.d,
+      modified_result<T, Operation>(get<T>(thread, in.a), get<T>(thread, in.b),
+                                    get<T>(thread, in.c), in.flags));
+  return Step::next;
+}
+
+// Two of single precision side by side.
+template <typename Operation>
+Step modified_pair(const Instruction& in, Thread& thread) {
+  const auto a = get<Pair<float>>(thread, in.a);
+  const auto b = get<Pair<float>>(thread, in.b);
+  const auto c = get<Pair<float>>(thread, in.c);
+  put(thread, in.d,
+      Pair<float>{modified_result<float, Operation>(a.low, b.low, c.low, in.flags),
+                  modified_result<float, Operation>(a.high, b.high, c.high, in.flags)});
   return Step::next;
 }
 
@@ -216,6 +234,31 @@ Choice choice_of(std::string_view opcode, Type type) {
   return choose<SquareRoot>(type);
 }
 
+// add, sub, mul and fma; null for every other name.
+Execute pair_execute(std::string_view opcode) {
+  if (opcode == "add")
+    return modified_pair<Add>;
+  if (opcode == "sub")
+    return modified_pair<Subtract>;
+  if (opcode == "mul")
+    return modified_pair<Multiply>;
+  return opcode == "fma" ? modified_pair<Fused> : nullptr;
+}
+
+void decode_pair(Decoding& in, std::uint32_t flags) {
+  const std::string_view opcode = in.statement().opcode;
+  const Execute execute = pair_execute(opcode);
+  if (execute == nullptr || (flags & ~(rounding_mask | flush_flag)) != 0)
+    return in.refuse_instruction();
+  Instruction parts{.d = in.destination(Type::f32x2),
+                    .a = in.source(Type::f32x2),
+                    .b = in.source(Type::f32x2),
+                    .flags = flags};
+  if (opcode == "fma")
+    parts.c = in.source(Type::f32x2);
+  in.emit(execute, parts);
+}
+
 void decode_extreme(Decoding& in, Type type, std::uint32_t flags) {
   Instruction parts{.d = in.destination(type), .a = in.source(type), .b = in.source(type)};
   if (in.operands_left() > 0) {
@@ -286,8 +329,10 @@ std::uint32_t take_float_flags(Decoding& in) {
 void decode_float_arithmetic(Decoding& in) {
   const std::string_view opcode = in.statement().opcode;
   const std::uint32_t flags = take_float_flags(in);
-  const Type type =
-      in.take_type({Type::f32, Type::f64, Type::f16, Type::f16x2, Type::bf16, Type::bf16x2});
+  const Type type = in.take_type(
+      {Type::f32, Type::f64, Type::f16, Type::f16x2, Type::bf16, Type::bf16x2, Type::f32x2});
+  if (type == Type::f32x2)
+    return decode_pair(in, flags);
   if (bytes_of(type) == 2 || lanes_of(type) == 2)
     return decode_half_arithmetic(in, type, flags);
   if ((flags & relu_flag) != 0 || (type == Type::f64 && (flags & ~rounding_mask) != 0))

@@ -216,38 +216,6 @@ Step multiply_wide(const Instruction& in, Thread& thread) {
   return Step::next;
 }
 
-// Four products of bytes, or two of halves with bytes, added to c. `flags`: which are signed, and
-// which pair of bytes of b.
-constexpr std::uint32_t a_signed = 1;
-constexpr std::uint32_t b_signed = 2;
-constexpr std::uint32_t upper_bytes = 4;
-
-std::int64_t part(std::uint32_t word, unsigned number, unsigned bits, bool is_signed) {
-  const std::uint32_t cut = word << (32 - bits * (number + 1)) >> (32 - bits);
-  if (!is_signed)
-    return cut;
-  return static_cast<std::int32_t>(cut << (32 - bits)) >> (32 - bits);
-}
-
-Step dot_product_4(const Instruction& in, Thread& thread) {
-  std::int64_t sum = get<std::int32_t>(thread, in.c);
-  for (unsigned i = 0; i < 4; ++i)
-    sum += part(get<std::uint32_t>(thread, in.a), i, 8, (in.flags & a_signed) != 0) *
-           part(get<std::uint32_t>(thread, in.b), i, 8, (in.flags & b_signed) != 0);
-  put(thread, in.d, static_cast<std::uint32_t>(sum));
-  return Step::next;
-}
-
-Step dot_product_2(const Instruction& in, Thread& thread) {
-  const unsigned first = (in.flags & upper_bytes) != 0 ? 2 : 0;
-  std::int64_t sum = get<std::int32_t>(thread, in.c);
-  for (unsigned i = 0; i < 2; ++i)
-    sum += part(get<std::uint32_t>(thread, in.a), i, 16, (in.flags & a_signed) != 0) *
-           part(get<std::uint32_t>(thread, in.b), first + i, 8, (in.flags & b_signed) != 0);
-  put(thread, in.d, static_cast<std::uint32_t>(sum));
-  return Step::next;
-}
-
 // ---- decoding ----
 
 template <typename Operation>
@@ -404,24 +372,6 @@ void decode_plain(Decoding& in) {
   emit_plain(in, choose<Operation>(type), type, sources);
 }
 
-void decode_dot(Decoding& in) {
-  const bool four = in.statement().opcode == "dp4a";
-  std::uint32_t flags = 0;
-  if (!four) {
-    const auto half = in.take_one_of({"lo", "hi"});
-    if (!half)
-      return in.refuse_word();
-    flags |= *half == 1 ? upper_bytes : 0;
-  }
-  flags |= in.take_type({Type::u32, Type::s32}) == Type::s32 ? a_signed : 0;
-  flags |= in.take_type({Type::u32, Type::s32}) == Type::s32 ? b_signed : 0;
-  in.emit(four ? dot_product_4 : dot_product_2, {.d = in.destination(Type::b32),
-                                                 .a = in.source(Type::b32),
-                                                 .b = in.source(Type::b32),
-                                                 .c = in.source(Type::b32),
-                                                 .flags = flags});
-}
-
 }  // namespace
 
 void add_integer(DecodeTable& table) {
@@ -438,8 +388,6 @@ void add_integer(DecodeTable& table) {
   table["max"] = decode_extreme<Greatest>;
   table["abs"] = decode_plain<Absolute, 1>;
   table["neg"] = decode_plain<Negate, 1>;
-  table["dp4a"] = decode_dot;
-  table["dp2a"] = decode_dot;
 }
 
 }  // namespace softcuda::ptx

@@ -37,6 +37,7 @@ constexpr std::array table{
     Description{Type::bf16x2, "bf16x2", 4, Family::floating, 2},
     Description{Type::tf32, "tf32", 4, Family::floating, 1},
     Description{Type::f32, "f32", 4, Family::floating, 1},
+    Description{Type::f32x2, "f32x2", 8, Family::floating, 2},
     Description{Type::f64, "f64", 8, Family::floating, 1},
     Description{Type::e4m3x2, "e4m3x2", 2, Family::floating, 2},
     Description{Type::e5m2x2, "e5m2x2", 2, Family::floating, 2},

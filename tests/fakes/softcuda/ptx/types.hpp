@@ -35,6 +35,7 @@ enum class Type : std::uint8_t {
   bf16x2,
   tf32,
   f32,
+  f32x2,
   f64,
   e4m3x2,
   e5m2x2,
