@@ -50,6 +50,9 @@ inline void PrintTo(Status status,
   X(cuCtxPushCurrent_v2, ContextHandle)                                                           \
   X(cuCtxPopCurrent_v2, ContextHandle*)                                                           \
   X(cuCtxGetDevice, int*)                                                                         \
+  X(cuCtxGetDevice_v2, int*, ContextHandle)                                                       \
+  X(cuCtxSynchronize_v2, ContextHandle)                                                           \
+  X(cuStreamGetCtx_v2, StreamHandle, ContextHandle*, void**)                                      \
   X(cuCtxSynchronize)                                                                             \
   X(cuCtxGetApiVersion, ContextHandle, unsigned*)                                                 \
   X(cuModuleLoad, ModuleHandle*, const char*)                                                     \

@@ -46,7 +46,7 @@ Status allocate(const Cuda& cuda) {
 TEST(SoftcudaCapture, CapturedWorkRunsWhenItsGraphIsLaunched) {
   with_context({}, [](const Cuda& cuda) {
     const DevicePointer memory = upload(cuda, {1, 1});
-    const StreamHandle stream = make_stream(cuda);
+    StreamHandle stream = make_stream(cuda);
     EXPECT_EQ(cuda.cuStreamBeginCapture_v2(stream, global), ok);
     EXPECT_EQ(cuda.cuMemsetD32Async(memory, 0x40000000, 1, stream), ok);
     EXPECT_EQ(cuda.cuMemcpyAsync(memory + 4, memory, 4, stream), ok);
@@ -72,7 +72,7 @@ TEST(SoftcudaCapture, CapturedWorkRunsWhenItsGraphIsLaunched) {
 
 TEST(SoftcudaCapture, BeginningAndEndingHaveTheirRules) {
   with_context({}, [](const Cuda& cuda) {
-    const StreamHandle stream = make_stream(cuda);
+    StreamHandle stream = make_stream(cuda);
     EXPECT_EQ(end(cuda, stream), Status::illegal_state);
     EXPECT_EQ(cuda.cuStreamBeginCapture_v2(nullptr, global), Status::stream_capture_unsupported);
     EXPECT_EQ(cuda.cuStreamBeginCapture_v2(stream, 3), Status::invalid_value);
@@ -84,7 +84,7 @@ TEST(SoftcudaCapture, BeginningAndEndingHaveTheirRules) {
 
 TEST(SoftcudaCapture, SynchronisingOrQueryingACapturingStreamInvalidatesIt) {
   with_context({}, [](const Cuda& cuda) {
-    const StreamHandle stream = make_stream(cuda);
+    StreamHandle stream = make_stream(cuda);
     for (const auto call : {cuda.cuStreamSynchronize, cuda.cuStreamQuery}) {
       EXPECT_EQ(cuda.cuStreamBeginCapture_v2(stream, relaxed), ok);
       EXPECT_EQ(call(stream), Status::stream_capture_unsupported);
@@ -100,7 +100,7 @@ TEST(SoftcudaCapture, SynchronisingOrQueryingACapturingStreamInvalidatesIt) {
 
 TEST(SoftcudaCapture, SynchronisingTheContextInvalidatesCapturesInIt) {
   with_context({}, [](const Cuda& cuda) {
-    const StreamHandle stream = make_stream(cuda);
+    StreamHandle stream = make_stream(cuda);
     EXPECT_EQ(cuda.cuStreamBeginCapture_v2(stream, relaxed), ok);
     in_other_thread(
         cuda, [&] { EXPECT_EQ(cuda.cuCtxSynchronize(), Status::stream_capture_unsupported); });
@@ -126,7 +126,7 @@ TEST(SoftcudaCapture, UnsafeCallsAreProhibitedByModeAndThread) {
   for (const Row& row : rows)
     with_context({}, [&](const Cuda& cuda) {
       SCOPED_TRACE(testing::Message() << row.capture << row.own << row.elsewhere);
-      const StreamHandle stream = make_stream(cuda);
+      StreamHandle stream = make_stream(cuda);
       EXPECT_EQ(cuda.cuStreamBeginCapture_v2(stream, row.capture), ok);
       const Status expected = row.prohibited ? Status::stream_capture_unsupported : ok;
       const auto unsafe = [&] {
@@ -168,9 +168,9 @@ TEST(SoftcudaCapture, EachUnsafeCallIsRefused) {
   };
   with_context({}, [&](const Cuda& cuda) {
     const DevicePointer memory = upload(cuda, {1});
-    const EventHandle event = make_event(cuda);
-    const StreamHandle other = make_stream(cuda);
-    const StreamHandle stream = make_stream(cuda);
+    EventHandle event = make_event(cuda);
+    StreamHandle other = make_stream(cuda);
+    StreamHandle stream = make_stream(cuda);
     for (std::size_t i = 0; i < calls.size(); ++i) {
       EXPECT_EQ(cuda.cuStreamBeginCapture_v2(stream, global), ok);
       EXPECT_EQ(calls[i](cuda, memory, event, other), Status::stream_capture_unsupported) << i;
@@ -184,7 +184,7 @@ TEST(SoftcudaCapture, LazyFunctionsAreLoadedByTheFirstUseAndThatIsUnsafe) {
     const std::string text = scale_ptx("7.5", "sm_75");
     ModuleHandle module{};
     EXPECT_EQ(cuda.cuModuleLoadData(&module, text.c_str()), ok);
-    const StreamHandle stream = make_stream(cuda);
+    StreamHandle stream = make_stream(cuda);
     EXPECT_EQ(cuda.cuStreamBeginCapture_v2(stream, global), ok);
     FunctionHandle function{};
     EXPECT_EQ(cuda.cuModuleGetFunction(&function, module, "scale"),
@@ -206,7 +206,7 @@ TEST(SoftcudaCapture, LazyFunctionsAreLoadedByTheFirstUseAndThatIsUnsafe) {
 TEST(SoftcudaCapture, TheLegacyStreamCannotBeUsedWhileABlockingStreamCaptures) {
   with_context({}, [](const Cuda& cuda) {
     const DevicePointer memory = upload(cuda, {1});
-    const StreamHandle stream = make_stream(cuda, 0);
+    StreamHandle stream = make_stream(cuda, 0);
     EXPECT_EQ(cuda.cuStreamBeginCapture_v2(stream, relaxed), ok);
     int status = 0;
     EXPECT_EQ(cuda.cuStreamIsCapturing(nullptr, &status), Status::stream_capture_implicit);
@@ -214,7 +214,7 @@ TEST(SoftcudaCapture, TheLegacyStreamCannotBeUsedWhileABlockingStreamCaptures) {
     EXPECT_EQ(status, static_cast<int>(CaptureStatus::active));
     EXPECT_EQ(cuda.cuMemsetD8Async(memory, 0, 1, nullptr), Status::stream_capture_implicit);
     EXPECT_EQ(end(cuda, stream), Status::stream_capture_invalidated);
-    const StreamHandle apart = make_stream(cuda);
+    StreamHandle apart = make_stream(cuda);
     EXPECT_EQ(cuda.cuStreamBeginCapture_v2(apart, relaxed), ok);
     EXPECT_EQ(cuda.cuMemsetD8Async(memory, 0, 1, nullptr), ok);
     EXPECT_EQ(end(cuda, apart), ok);
@@ -224,10 +224,10 @@ TEST(SoftcudaCapture, TheLegacyStreamCannotBeUsedWhileABlockingStreamCaptures) {
 TEST(SoftcudaCapture, EventsForkAndJoinStreams) {
   with_context({}, [](const Cuda& cuda) {
     const DevicePointer memory = upload(cuda, {1, 1});
-    const StreamHandle origin = make_stream(cuda);
-    const StreamHandle side = make_stream(cuda);
-    const EventHandle fork = make_event(cuda);
-    const EventHandle join = make_event(cuda);
+    StreamHandle origin = make_stream(cuda);
+    StreamHandle side = make_stream(cuda);
+    EventHandle fork = make_event(cuda);
+    EventHandle join = make_event(cuda);
     const auto fork_side = [&] {
       EXPECT_EQ(cuda.cuStreamBeginCapture_v2(origin, global), ok);
       EXPECT_EQ(cuda.cuMemsetD32Async(memory, 0x40000000, 1, origin), ok);
@@ -255,10 +255,10 @@ TEST(SoftcudaCapture, EventsForkAndJoinStreams) {
 
 TEST(SoftcudaCapture, EventsDoNotCrossTheBorderOfACapture) {
   with_context({}, [](const Cuda& cuda) {
-    const StreamHandle first = make_stream(cuda);
-    const StreamHandle second = make_stream(cuda);
-    const EventHandle outside = make_event(cuda);
-    const EventHandle inside = make_event(cuda);
+    StreamHandle first = make_stream(cuda);
+    StreamHandle second = make_stream(cuda);
+    EventHandle outside = make_event(cuda);
+    EventHandle inside = make_event(cuda);
     EXPECT_EQ(cuda.cuEventRecord(outside, second), ok);
     EXPECT_EQ(cuda.cuStreamBeginCapture_v2(first, relaxed), ok);
     EXPECT_EQ(cuda.cuStreamWaitEvent(first, outside, 0), Status::stream_capture_isolation);
@@ -278,7 +278,7 @@ TEST(SoftcudaCapture, EventsDoNotCrossTheBorderOfACapture) {
 
 TEST(SoftcudaCapture, OnlyARelaxedCaptureMayEndInAnotherThread) {
   with_context({}, [](const Cuda& cuda) {
-    const StreamHandle stream = make_stream(cuda);
+    StreamHandle stream = make_stream(cuda);
     EXPECT_EQ(cuda.cuStreamBeginCapture_v2(stream, of_thread), ok);
     in_other_thread(cuda,
                     [&] { EXPECT_EQ(end(cuda, stream), Status::stream_capture_wrong_thread); });
@@ -290,7 +290,7 @@ TEST(SoftcudaCapture, OnlyARelaxedCaptureMayEndInAnotherThread) {
 
 TEST(SoftcudaCapture, AllocationOnACapturingStreamIsRefused) {
   with_context({}, [](const Cuda& cuda) {
-    const StreamHandle stream = make_stream(cuda);
+    StreamHandle stream = make_stream(cuda);
     EXPECT_EQ(cuda.cuStreamBeginCapture_v2(stream, relaxed), ok);
     DevicePointer memory = 0;
     EXPECT_EQ(cuda.cuMemAllocAsync(&memory, 4, stream), Status::stream_capture_unsupported);
@@ -301,7 +301,7 @@ TEST(SoftcudaCapture, AllocationOnACapturingStreamIsRefused) {
 TEST(SoftcudaCapture, InfoTellsTheCaptureItsGraphAndWhatComesNext) {
   with_context({}, [](const Cuda& cuda) {
     const DevicePointer memory = upload(cuda, {1});
-    const StreamHandle stream = make_stream(cuda);
+    StreamHandle stream = make_stream(cuda);
     int status = -1;
     std::uint64_t id = 0;
     GraphHandle graph{};

@@ -72,7 +72,7 @@ TEST(SoftcudaContext, AReleasedPrimaryContextIsDestroyedForThoseWhoHaveItCurrent
 
 TEST(SoftcudaContext, AResetFreesWhatTheContextHas) {
   in_initialised_child({}, [](const Cuda& cuda) {
-    const ContextHandle context = use_device(cuda, 0);
+    ContextHandle context = use_device(cuda, 0);
     StreamHandle stream{};
     EXPECT_EQ(cuda.cuStreamCreate(&stream, 0), ok);
     EXPECT_EQ(cuda.cuDevicePrimaryCtxReset_v2(0), ok);
@@ -86,7 +86,7 @@ TEST(SoftcudaContext, AResetFreesWhatTheContextHas) {
 
 TEST(SoftcudaContext, TheStackIsOfTheThread) {
   in_initialised_child({{"SOFTCUDA_DEVICES", "sm_90,sm_75"}}, [](const Cuda& cuda) {
-    const ContextHandle first = use_device(cuda, 0);
+    ContextHandle first = use_device(cuda, 0);
     ContextHandle second{};
     EXPECT_EQ(cuda.cuDevicePrimaryCtxRetain(&second, 1), ok);
     EXPECT_EQ(cuda.cuCtxPushCurrent_v2(second), ok);
@@ -106,9 +106,32 @@ TEST(SoftcudaContext, TheStackIsOfTheThread) {
   });
 }
 
+TEST(SoftcudaContext, TheCallsOf13TakeAContextOrTheCurrentOne) {
+  in_initialised_child({{"SOFTCUDA_DEVICES", "sm_90,sm_75"}}, [](const Cuda& cuda) {
+    ContextHandle first = use_device(cuda, 0);
+    (void)use_device(cuda, 1);
+    int device = -1;
+    EXPECT_EQ(cuda.cuCtxGetDevice_v2(&device, first), ok);
+    EXPECT_EQ(device, 0);
+    EXPECT_EQ(cuda.cuCtxGetDevice_v2(&device, nullptr), ok);
+    EXPECT_EQ(device, 1);
+    EXPECT_EQ(cuda.cuCtxSynchronize_v2(first), ok);
+    EXPECT_EQ(cuda.cuCtxSynchronize_v2(nullptr), ok);
+    // What a caller of the older signature may pass by accident.
+    EXPECT_EQ(cuda.cuCtxSynchronize_v2(reinterpret_cast<ContextHandle>(&device)),
+              Status::invalid_context);
+    ContextHandle context{};
+    void* green = &device;
+    EXPECT_EQ(cuda.cuStreamGetCtx_v2(nullptr, &context, &green), ok);
+    EXPECT_EQ(green, nullptr);
+    EXPECT_EQ(cuda.cuCtxSetCurrent(nullptr), ok);
+    EXPECT_EQ(cuda.cuCtxGetDevice_v2(&device, nullptr), Status::invalid_context);
+  });
+}
+
 TEST(SoftcudaContext, AFullStackRefusesOneMore) {
   in_initialised_child({}, [](const Cuda& cuda) {
-    const ContextHandle context = use_device(cuda, 0);
+    ContextHandle context = use_device(cuda, 0);
     for (int i = 1; i < 128; ++i)
       ASSERT_EQ(cuda.cuCtxPushCurrent_v2(context), ok);
     EXPECT_EQ(cuda.cuCtxPushCurrent_v2(context), Status::out_of_memory);
@@ -141,7 +164,7 @@ TEST(SoftcudaContext, OwnContextsAreCurrentWhenMadeAndGoneWhenDestroyed) {
 
 TEST(SoftcudaContext, APrimaryContextCannotBeDestroyedLikeAnOwnOne) {
   in_initialised_child({}, [](const Cuda& cuda) {
-    const ContextHandle context = use_device(cuda, 0);
+    ContextHandle context = use_device(cuda, 0);
     EXPECT_EQ(cuda.cuCtxDestroy_v2(context), Status::invalid_context);
     EXPECT_EQ(cuda.cuCtxSynchronize(), ok);
   });

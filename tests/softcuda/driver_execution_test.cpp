@@ -55,7 +55,7 @@ TEST(SoftcudaExecution, ACubinIsRunByItsTwin) {
       float first;
       float second;
     };
-    const FunctionHandle combine = load(cuda, "combine");
+    FunctionHandle combine = load(cuda, "combine");
     const DevicePointer from = upload(cuda, counted(100));
     const DevicePointer to = upload(cuda, std::vector<float>(100, 7.0F));
     EXPECT_EQ(
@@ -94,7 +94,7 @@ TEST(SoftcudaExecution, VariablesOfTheModuleCanBeWritten) {
 TEST(SoftcudaExecution, SharedMemoryIsOfTheBlock) {
   with_context(with_twin(), [](const Cuda& cuda) {
     constexpr int shared_size = 1;
-    const FunctionHandle sum = load(cuda, "block_sum");
+    FunctionHandle sum = load(cuda, "block_sum");
     int bytes = 0;
     EXPECT_EQ(cuda.cuFuncGetAttribute(&bytes, shared_size, sum), ok);
     EXPECT_EQ(bytes, 1024);
@@ -103,7 +103,7 @@ TEST(SoftcudaExecution, SharedMemoryIsOfTheBlock) {
     EXPECT_EQ(launch(cuda, sum, {.grid = 2, .block = 64}, from, sums), ok);
     EXPECT_EQ(download(cuda, sums, 2), (std::vector<float>{2080, 6176}));
 
-    const FunctionHandle reverse = load(cuda, "reverse");
+    FunctionHandle reverse = load(cuda, "reverse");
     EXPECT_EQ(launch(cuda, reverse, {.block = 4, .shared = 16}, from), ok);
     EXPECT_EQ(download(cuda, from, 5), (std::vector<float>{4, 3, 2, 1, 5}));
   });
@@ -111,7 +111,7 @@ TEST(SoftcudaExecution, SharedMemoryIsOfTheBlock) {
 
 TEST(SoftcudaExecution, LaunchBoundsAreHeld) {
   with_context(with_twin(), [](const Cuda& cuda) {
-    const FunctionHandle few = load(cuda, "few_threads");
+    FunctionHandle few = load(cuda, "few_threads");
     const DevicePointer to = upload(cuda, std::vector<float>(65, 0));
     EXPECT_EQ(launch(cuda, few, {.block = 65}, to), Status::launch_out_of_resources);
     EXPECT_EQ(launch(cuda, few, {.block = 64}, to), ok);
@@ -132,7 +132,7 @@ TEST(SoftcudaExecution, FaultsOfAKernelSurfaceLaterAndStay) {
                          Row{"trap_always", 0, Status::launch_failed}})
     with_context(with_twin(), [&](const Cuda& cuda) {
       testing::internal::CaptureStderr();
-      const FunctionHandle function = load(cuda, row.kernel);
+      FunctionHandle function = load(cuda, row.kernel);
       StreamHandle stream{};
       EXPECT_EQ(cuda.cuStreamCreate(&stream, stream_non_blocking), ok);
       Gate gate;
@@ -169,7 +169,7 @@ TEST(SoftcudaExecution, TheTraceTellsWhereAKernelWentWrong) {
 TEST(SoftcudaExecution, AFreedAddressIsIllegal) {
   with_context(with_twin(), [](const Cuda& cuda) {
     testing::internal::CaptureStderr();
-    const FunctionHandle write = load(cuda, "write_through");
+    FunctionHandle write = load(cuda, "write_through");
     const DevicePointer memory = upload(cuda, {0});
     EXPECT_EQ(cuda.cuMemFree_v2(memory), ok);
     EXPECT_EQ(launch(cuda, write, {}, memory), ok);
@@ -196,7 +196,7 @@ TEST(SoftcudaExecution, MemoryOfAnotherDeviceIsIllegal) {
 
 TEST(SoftcudaExecution, ACapturedLaunchIsReplayedWithTheParametersOfItsCapture) {
   with_context(with_twin(), [](const Cuda& cuda) {
-    const FunctionHandle reverse = load(cuda, "reverse");
+    FunctionHandle reverse = load(cuda, "reverse");
     DevicePointer values = upload(cuda, {1, 2});
     StreamHandle stream{};
     EXPECT_EQ(cuda.cuStreamCreate(&stream, stream_non_blocking), ok);
@@ -230,7 +230,7 @@ TEST(SoftcudaExecution, AModuleMayBeUnloadedWhenItsWorkIsDone) {
 
 TEST(SoftcudaExecution, ThreadsLaunchAtTheSameTime) {
   with_context(with_twin(), [](const Cuda& cuda) {
-    const FunctionHandle reverse = load(cuda, "reverse");
+    FunctionHandle reverse = load(cuda, "reverse");
     ContextHandle context{};
     EXPECT_EQ(cuda.cuCtxGetCurrent(&context), ok);
     std::vector<std::thread> threads;

@@ -49,7 +49,7 @@ TEST(SoftcudaFault, InitialisationItselfCanFail) {
 
 TEST(SoftcudaFault, AStickyCodeStaysInTheContext) {
   with_context(failing("cuLaunchKernel:1:719"), [](const Cuda& cuda) {
-    const FunctionHandle function = load_scale(cuda);
+    FunctionHandle function = load_scale(cuda);
     EXPECT_EQ(launch(cuda, function), Status::launch_failed);
     EXPECT_EQ(launch(cuda, function), Status::launch_failed);
     DevicePointer memory = 0;
@@ -62,7 +62,7 @@ TEST(SoftcudaFault, AStickyCodeStaysInTheContext) {
 
 TEST(SoftcudaFault, OtherCodesDoNotStay) {
   with_context(failing("cuLaunchKernel:1:701"), [](const Cuda& cuda) {
-    const FunctionHandle function = load_scale(cuda);
+    FunctionHandle function = load_scale(cuda);
     EXPECT_EQ(launch(cuda, function), Status::launch_out_of_resources);
     EXPECT_EQ(launch(cuda, function), ok);
     EXPECT_EQ(cuda.cuCtxSynchronize(), ok);
@@ -73,7 +73,7 @@ TEST(SoftcudaFault, AnAsynchronousFaultComesWithTheNextCall) {
   for (const int code : {700, 710, 715, 716, 719})
     with_context(failing("cuLaunchKernel:1:" + std::to_string(code) + ":async"),
                  [code](const Cuda& cuda) {
-                   const FunctionHandle function = load_scale(cuda);
+                   FunctionHandle function = load_scale(cuda);
                    EXPECT_EQ(launch(cuda, function), ok);
                    EXPECT_EQ(cuda.cuStreamSynchronize(nullptr), Status{code});
                    EXPECT_EQ(launch(cuda, function), Status{code});
@@ -82,7 +82,7 @@ TEST(SoftcudaFault, AnAsynchronousFaultComesWithTheNextCall) {
 
 TEST(SoftcudaFault, EveryCallInAFaultyContextAnswersWithTheFault) {
   with_context(failing("cuCtxSynchronize:1:700:async"), [](const Cuda& cuda) {
-    const FunctionHandle function = load_scale(cuda);
+    FunctionHandle function = load_scale(cuda);
     const DevicePointer memory = upload(cuda, {1});
     EventHandle event{};
     EXPECT_EQ(cuda.cuEventCreate(&event, 0), ok);

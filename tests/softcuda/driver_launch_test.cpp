@@ -39,7 +39,7 @@ TEST(SoftcudaLaunch, SizesAreHeldAgainstTheDevice) {
       {{1, 1, 1}, {512, 4, 1}, Status::invalid_value},
   };
   with_context(checked_only, [&](const Cuda& cuda) {
-    const FunctionHandle function = load_scale(cuda);
+    FunctionHandle function = load_scale(cuda);
     Arguments arguments;
     for (const auto& [grid, block, status] : rows)
       EXPECT_EQ(cuda.cuLaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1],
@@ -54,7 +54,7 @@ TEST(SoftcudaLaunch, DynamicSharedMemoryAbove48KibHasToBeAskedFor) {
   with_context(checked_only, [](const Cuda& cuda) {
     constexpr int dynamic_max = 8;
     constexpr int kib = 1024;
-    const FunctionHandle function = load_scale(cuda);
+    FunctionHandle function = load_scale(cuda);
     Arguments arguments;
     const auto launch = [&](unsigned shared) {
       return cuda.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, shared, nullptr,
@@ -75,7 +75,7 @@ TEST(SoftcudaLaunch, DynamicSharedMemoryAbove48KibHasToBeAskedFor) {
 
 TEST(SoftcudaLaunch, ParametersComeAsPointersOrAsOneBuffer) {
   with_context(checked_only, [](const Cuda& cuda) {
-    const FunctionHandle function = load_scale(cuda);
+    FunctionHandle function = load_scale(cuda);
     const auto launch = [&](void** parameters, void** extra) {
       return cuda.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, parameters, extra);
     };
@@ -102,7 +102,7 @@ TEST(SoftcudaLaunch, ParametersComeAsPointersOrAsOneBuffer) {
 
 TEST(SoftcudaLaunch, TheExtendedCallRefusesWhatItCannotDo) {
   with_context(checked_only, [](const Cuda& cuda) {
-    const FunctionHandle function = load_scale(cuda);
+    FunctionHandle function = load_scale(cuda);
     Arguments arguments;
     LaunchConfig config{.grid = {1, 1, 1},
                         .block = {1, 1, 1},
@@ -131,7 +131,7 @@ TEST(SoftcudaLaunch, TheExtendedCallRefusesWhatItCannotDo) {
 
 TEST(SoftcudaLaunch, StreamsOfTheLaunchAreChecked) {
   with_context(checked_only, [](const Cuda& cuda) {
-    const FunctionHandle function = load_scale(cuda);
+    FunctionHandle function = load_scale(cuda);
     Arguments arguments;
     StreamHandle stream{};
     EXPECT_EQ(cuda.cuStreamCreate(&stream, 0), ok);
@@ -145,7 +145,7 @@ TEST(SoftcudaLaunch, StreamsOfTheLaunchAreChecked) {
 TEST(SoftcudaLaunch, AFunctionOfAnotherContextIsInvalid) {
   with_context({{"SOFTCUDA_EXECUTE", "0"}, {"SOFTCUDA_DEVICES", "sm_90,sm_90"}},
                [](const Cuda& cuda) {
-                 const FunctionHandle function = load_scale(cuda);
+                 FunctionHandle function = load_scale(cuda);
                  (void)use_device(cuda, 1);
                  Arguments arguments;
                  EXPECT_EQ(cuda.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr,
@@ -156,7 +156,7 @@ TEST(SoftcudaLaunch, AFunctionOfAnotherContextIsInvalid) {
 
 TEST(SoftcudaLaunch, OccupancyFollowsTheDevice) {
   with_context(checked_only, [](const Cuda& cuda) {
-    const FunctionHandle function = load_scale(cuda);
+    FunctionHandle function = load_scale(cuda);
     int blocks = 0;
     EXPECT_EQ(cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, 512, 0), ok);
     EXPECT_EQ(blocks, 3);  // 1536 threads

@@ -82,7 +82,7 @@ TEST(SoftcudaMemory, AddressesTellWhereTheyBelong) {
   with_context({{"SOFTCUDA_DEVICES", "sm_90,sm_75"}}, [](const Cuda& cuda) {
     constexpr int device_ordinal = 9;
     constexpr int memory_type = 2;
-    const ContextHandle second = use_device(cuda, 1);
+    ContextHandle second = use_device(cuda, 1);
     DevicePointer memory = 0;
     EXPECT_EQ(cuda.cuMemAlloc_v2(&memory, 100), ok);
     EXPECT_EQ(cuda.cuCtxSetCurrent(nullptr), ok);

@@ -25,7 +25,7 @@ EventHandle make_event(const Cuda& cuda, unsigned flags) {
 TEST(SoftcudaStream, WorkRunsAsynchronouslyAndInOrder) {
   with_context({}, [](const Cuda& cuda) {
     const DevicePointer memory = upload(cuda, {1});
-    const StreamHandle stream = make_stream(cuda, 0);
+    StreamHandle stream = make_stream(cuda, 0);
     Gate gate;
     EXPECT_EQ(gate.close(cuda, stream), ok);
     EXPECT_EQ(cuda.cuMemsetD32Async(memory, 0x40000000, 1, stream), ok);
@@ -40,15 +40,15 @@ TEST(SoftcudaStream, WorkRunsAsynchronouslyAndInOrder) {
 
 TEST(SoftcudaStream, TheLegacyStreamWaitsForBlockingStreamsAndTheyForIt) {
   with_context({}, [](const Cuda& cuda) {
-    const StreamHandle blocking = make_stream(cuda, 0);
+    StreamHandle blocking = make_stream(cuda, 0);
     Gate gate;
     EXPECT_EQ(gate.close(cuda, blocking), ok);
-    const EventHandle on_legacy = make_event(cuda, 0);
+    EventHandle on_legacy = make_event(cuda, 0);
     EXPECT_EQ(cuda.cuEventRecord(on_legacy, nullptr), ok);
-    const StreamHandle other = make_stream(cuda, 0);
-    const EventHandle on_other = make_event(cuda, 0);
+    StreamHandle other = make_stream(cuda, 0);
+    EventHandle on_other = make_event(cuda, 0);
     EXPECT_EQ(cuda.cuEventRecord(on_other, other), ok);
-    const StreamHandle apart = make_stream(cuda, stream_non_blocking);
+    StreamHandle apart = make_stream(cuda, stream_non_blocking);
     EXPECT_EQ(cuda.cuStreamSynchronize(apart), ok);
     EXPECT_EQ(cuda.cuEventQuery(on_legacy), Status::not_ready);
     EXPECT_EQ(cuda.cuEventQuery(on_other), Status::not_ready);
@@ -63,8 +63,8 @@ TEST(SoftcudaStream, ANonBlockingStreamDoesNotWaitForTheLegacyStream) {
   with_context({}, [](const Cuda& cuda) {
     Gate gate;
     EXPECT_EQ(gate.close(cuda, nullptr), ok);
-    const StreamHandle apart = make_stream(cuda, stream_non_blocking);
-    const EventHandle event = make_event(cuda, 0);
+    StreamHandle apart = make_stream(cuda, stream_non_blocking);
+    EventHandle event = make_event(cuda, 0);
     EXPECT_EQ(cuda.cuEventRecord(event, apart), ok);
     EXPECT_EQ(cuda.cuEventSynchronize(event), ok);
     EXPECT_EQ(cuda.cuStreamQuery(nullptr), Status::not_ready);
@@ -77,9 +77,9 @@ TEST(SoftcudaStream, ANonBlockingStreamDoesNotWaitForTheLegacyStream) {
 TEST(SoftcudaStream, AnEventMakesOneStreamWaitForAnother) {
   with_context({}, [](const Cuda& cuda) {
     const DevicePointer memory = upload(cuda, {1});
-    const StreamHandle first = make_stream(cuda, stream_non_blocking);
-    const StreamHandle second = make_stream(cuda, stream_non_blocking);
-    const EventHandle event = make_event(cuda, 0);
+    StreamHandle first = make_stream(cuda, stream_non_blocking);
+    StreamHandle second = make_stream(cuda, stream_non_blocking);
+    EventHandle event = make_event(cuda, 0);
     EXPECT_EQ(cuda.cuStreamWaitEvent(second, event, 0), ok);  // never recorded: nothing to wait for
     EXPECT_EQ(cuda.cuStreamSynchronize(second), ok);
     Gate gate;
@@ -97,10 +97,10 @@ TEST(SoftcudaStream, AnEventMakesOneStreamWaitForAnother) {
 
 TEST(SoftcudaStream, EventsTellTheTimeBetweenThem) {
   with_context({}, [](const Cuda& cuda) {
-    const StreamHandle stream = make_stream(cuda, 0);
-    const EventHandle start = make_event(cuda, 0);
-    const EventHandle end = make_event(cuda, 0);
-    const EventHandle untimed = make_event(cuda, event_disable_timing);
+    StreamHandle stream = make_stream(cuda, 0);
+    EventHandle start = make_event(cuda, 0);
+    EventHandle end = make_event(cuda, 0);
+    EventHandle untimed = make_event(cuda, event_disable_timing);
     float milliseconds = -1;
     EXPECT_EQ(cuda.cuEventElapsedTime(&milliseconds, start, end), Status::invalid_handle);
     EXPECT_EQ(cuda.cuEventRecord(start, stream), ok);
@@ -123,7 +123,7 @@ TEST(SoftcudaStream, EventsTellTheTimeBetweenThem) {
 TEST(SoftcudaStream, ADestroyedStreamStillDoesItsWork) {
   with_context({}, [](const Cuda& cuda) {
     const DevicePointer memory = upload(cuda, {1});
-    const StreamHandle stream = make_stream(cuda, stream_non_blocking);
+    StreamHandle stream = make_stream(cuda, stream_non_blocking);
     Gate gate;
     EXPECT_EQ(gate.close(cuda, stream), ok);
     EXPECT_EQ(cuda.cuMemsetD32Async(memory, 0x40000000, 1, stream), ok);
@@ -156,7 +156,7 @@ TEST(SoftcudaStream, EachThreadHasADefaultStreamOfItsOwn) {
 TEST(SoftcudaStream, MemoryThatIsNotPinnedIsReadBeforeTheCallReturns) {
   with_context({}, [](const Cuda& cuda) {
     const DevicePointer memory = upload(cuda, {0});
-    const StreamHandle stream = make_stream(cuda, stream_non_blocking);
+    StreamHandle stream = make_stream(cuda, stream_non_blocking);
     Gate gate;
     EXPECT_EQ(gate.close(cuda, stream), ok);
     float value = 5;
@@ -191,7 +191,7 @@ TEST(SoftcudaStream, HostFunctionsMayNotCallTheDriver) {
 TEST(SoftcudaStream, FreeingLetsTheDeviceComeToRestFirst) {
   with_context({}, [](const Cuda& cuda) {
     const DevicePointer memory = upload(cuda, {1});
-    const StreamHandle stream = make_stream(cuda, stream_non_blocking);
+    StreamHandle stream = make_stream(cuda, stream_non_blocking);
     Gate gate;
     std::atomic<bool> is_freed = false;
     EXPECT_EQ(gate.close(cuda, stream), ok);
@@ -212,7 +212,7 @@ TEST(SoftcudaStream, FreeingLetsTheDeviceComeToRestFirst) {
 
 TEST(SoftcudaStream, FreeingOnAStreamComesAfterItsWork) {
   with_context({}, [](const Cuda& cuda) {
-    const StreamHandle stream = make_stream(cuda, stream_non_blocking);
+    StreamHandle stream = make_stream(cuda, stream_non_blocking);
     DevicePointer memory = 0;
     EXPECT_EQ(cuda.cuMemAllocAsync(&memory, 4, stream), ok);
     Gate gate;
@@ -231,11 +231,11 @@ TEST(SoftcudaStream, ManyThreadsUseOneContext) {
     EXPECT_EQ(cuda.cuCtxGetCurrent(&context), ok);
     const auto work = [&] {
       EXPECT_EQ(cuda.cuCtxPushCurrent_v2(context), ok);
-      const StreamHandle stream = make_stream(cuda, 0);
+      StreamHandle stream = make_stream(cuda, 0);
       const DevicePointer memory = upload(cuda, {1, 2});
       for (int i = 0; i < 20; ++i) {
         EXPECT_EQ(cuda.cuMemsetD32Async(memory, 0x40000000, 2, stream), ok);
-        const EventHandle event = make_event(cuda, 0);
+        EventHandle event = make_event(cuda, 0);
         EXPECT_EQ(cuda.cuEventRecord(event, stream), ok);
         EXPECT_EQ(cuda.cuEventSynchronize(event), ok);
         EXPECT_EQ(cuda.cuEventDestroy_v2(event), ok);

@@ -30,7 +30,7 @@ TEST(SoftcudaTrace, EachCallIsALineWithItsArgumentsAndItsResult) {
     DevicePointer memory = 0;
     EXPECT_EQ(cuda.cuMemAlloc_v2(&memory, 64), ok);
     EXPECT_EQ(cuda.cuMemFree_v2(memory + 1), Status::invalid_value);
-    const FunctionHandle function = load_scale(cuda);
+    FunctionHandle function = load_scale(cuda);
     EXPECT_EQ(cuda.cuLaunchKernel(function, 1, 2, 3, 4, 5, 6, 7, nullptr, nullptr, nullptr),
               Status::invalid_value);
   });

@@ -67,6 +67,26 @@ Status destroy(Process& state, ContextHandle handle) {
   return Status::success;
 }
 
+// Of the context, or of the current one where none is given.
+Status device_of(Process& state, ContextHandle handle, DeviceNumber* out) {
+  std::shared_ptr<Context> given;
+  if (handle != nullptr)
+    SOFTCUDA_TRY(find_context(state, handle, given));
+  const Context* const context = handle == nullptr ? current_context() : given.get();
+  if (context == nullptr)
+    return refuse(Status::invalid_context, "no context is current");
+  if (out == nullptr)
+    return Status::invalid_value;
+  *out = context->device;
+  return Status::success;
+}
+
+Status synchronise_uncaptured(Context& context) {
+  if (process().captures.are_any())
+    SOFTCUDA_TRY(process().captures.refuse_in(context));
+  return synchronise(context);
+}
+
 }  // namespace
 
 SOFTCUDA_API Status cuCtxCreate_v2(ContextHandle* out, unsigned flags, DeviceNumber device) {
@@ -151,22 +171,30 @@ SOFTCUDA_API Status cuCtxPopCurrent_v2(ContextHandle* out) {
 }
 
 SOFTCUDA_API Status cuCtxGetDevice(DeviceNumber* out) {
-  return call(Function::cuCtxGetDevice, {result("out", out)}, [&](Process&) {
-    const Context* const context = current_context();
-    if (context == nullptr)
-      return refuse(Status::invalid_context, "no context is current");
-    if (out == nullptr)
-      return Status::invalid_value;
-    *out = context->device;
-    return Status::success;
-  });
+  return call(Function::cuCtxGetDevice, {result("out", out)},
+              [&](Process& state) { return device_of(state, nullptr, out); });
+}
+
+SOFTCUDA_API Status cuCtxGetDevice_v2(DeviceNumber* out, ContextHandle context) {
+  return call(Function::cuCtxGetDevice_v2, {{"context", context}, result("out", out)},
+              [&](Process& state) { return device_of(state, context, out); });
 }
 
 SOFTCUDA_API Status cuCtxSynchronize() {
-  return call(Function::cuCtxSynchronize, {}, [&](Context& context) {
-    if (process().captures.are_any())
-      SOFTCUDA_TRY(process().captures.refuse_in(context));
-    return synchronise(context);
+  return call(Function::cuCtxSynchronize, {},
+              [&](Context& context) { return synchronise_uncaptured(context); });
+}
+
+SOFTCUDA_API Status cuCtxSynchronize_v2(ContextHandle handle) {
+  return call(Function::cuCtxSynchronize_v2, {{"context", handle}}, [&](Process& state) {
+    if (handle == nullptr) {
+      Context* current = nullptr;
+      SOFTCUDA_TRY(usable_context(current));
+      return synchronise_uncaptured(*current);
+    }
+    std::shared_ptr<Context> context;
+    SOFTCUDA_TRY(find_context(state, handle, context));
+    return synchronise_uncaptured(*context);
   });
 }
 

@@ -5,14 +5,11 @@
 #include <string>
 #include <utility>
 
-#include "proto/text.hpp"
 #include "tests/fakes/softcuda/edge.hpp"
 
 namespace softcuda {
 
 namespace {
-
-using lyk::str;
 
 std::shared_ptr<KernelFunction> make_function(const Module& module,
                                               const ChosenImage& chosen,
@@ -61,7 +58,7 @@ Status load_module(Context& context,
     SOFTCUDA_TRY(make_code(chosen, state.twins, state.allocations, module->code));
   for (const auto& kernel : chosen.image.kernels)
     module->functions.push_back(make_function(*module, chosen, kernel));
-  const ModuleHandle handle = state.modules.add(module);
+  ModuleHandle handle = state.modules.add(module);
   for (const auto& function : module->functions) {
     function->module = handle;
     (void)state.functions.add(function);

@@ -119,7 +119,7 @@ SOFTCUDA_API Status cuStreamDestroy_v2(StreamHandle stream) {
               [&](Context& context) { return destroy(context, stream); });
 }
 
-// NOLINTBEGIN(cppcoreguidelines-macro-usage): signatures, not expressions
+// NOLINTBEGIN(cppcoreguidelines-macro-usage,bugprone-macro-parentheses): signatures
 #define SOFTCUDA_STREAM_CALL(name, function, zero)                                                 \
   SOFTCUDA_API Status name(StreamHandle stream) {                                                  \
     return call(Function::name, {{"stream", stream}},                                              \
@@ -140,7 +140,17 @@ SOFTCUDA_API Status cuStreamDestroy_v2(StreamHandle stream) {
                   return wait_event(context, stream, event, DefaultStream::zero);         \
                 });                                                                       \
   }
-// NOLINTEND(cppcoreguidelines-macro-usage)
+// There are no green contexts here, so no stream belongs to one.
+#define SOFTCUDA_STREAM_CONTEXTS(name, zero)                                                      \
+  SOFTCUDA_API Status name(StreamHandle stream, ContextHandle* out, void** green) {               \
+    return call(Function::name, {{"stream", stream}, result("out", out)}, [&](Context& context) { \
+      if (green != nullptr)                                                                       \
+        *green = nullptr;                                                                         \
+      return get_context(context, stream, out, DefaultStream::zero);                              \
+    });                                                                                           \
+  }
+
+// NOLINTEND(cppcoreguidelines-macro-usage,bugprone-macro-parentheses)
 
 SOFTCUDA_STREAM_CALL(cuStreamSynchronize, synchronize, legacy)
 SOFTCUDA_STREAM_CALL(cuStreamSynchronize_ptsz, synchronize, per_thread)
@@ -148,6 +158,8 @@ SOFTCUDA_STREAM_CALL(cuStreamQuery, query, legacy)
 SOFTCUDA_STREAM_CALL(cuStreamQuery_ptsz, query, per_thread)
 SOFTCUDA_STREAM_GETTER(cuStreamGetCtx, get_context, ContextHandle, legacy)
 SOFTCUDA_STREAM_GETTER(cuStreamGetCtx_ptsz, get_context, ContextHandle, per_thread)
+SOFTCUDA_STREAM_CONTEXTS(cuStreamGetCtx_v2, legacy)
+SOFTCUDA_STREAM_CONTEXTS(cuStreamGetCtx_v2_ptsz, per_thread)
 SOFTCUDA_STREAM_GETTER(cuStreamGetFlags, get_flags, unsigned, legacy)
 SOFTCUDA_STREAM_GETTER(cuStreamGetFlags_ptsz, get_flags, unsigned, per_thread)
 SOFTCUDA_STREAM_GETTER(cuStreamGetPriority, get_priority, int, legacy)

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -46,9 +47,11 @@ Argument at(const char* label, DevicePointer address);
 // What a successful call leaves in `*place`; `-` when it fails or there is no place.
 template <typename T>
 Argument result(const char* label, const T* place) {
-  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): handles are pointers
+  constexpr std::size_t bytes = sizeof(T);
+  static_assert(bytes == 4 || bytes == 8);
   Argument out{label, static_cast<const void*>(place)};
-  out.kind = sizeof(T) == 4 ? Argument::Kind::result_32 : Argument::Kind::result_64;
+  out.kind = bytes == 4 ? Argument::Kind::result_32 : Argument::Kind::result_64;
   return out;
 }
 
