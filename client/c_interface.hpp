@@ -87,12 +87,16 @@ Result<Struct> read_struct(const Struct* given,
   return out;
 }
 
-// As read_struct, for a struct that must be there.
+// As read_struct, for a struct that must be there and is read in every call: the caller's own where
+// it is of this release, else a copy in `storage`.
 template <typename Struct>
-Result<Struct> read_required(const Struct* given, std::string_view argument) {
+Result<const Struct*> view_struct(const Struct* given, std::string_view argument, Struct& storage) {
   if (given == nullptr)
     return bad_argument(argument, "NULL");
-  return read_struct(given, argument);
+  if (given->size == sizeof(Struct)) [[likely]]
+    return given;
+  LYK_TRY_ASSIGN(storage, read_struct(given, argument));
+  return &storage;
 }
 
 // ---- handles

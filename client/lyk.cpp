@@ -47,8 +47,8 @@ using lyk::client::forget_failure;
 using lyk::client::guarded;
 using lyk::client::note_closed;
 using lyk::client::note_opened;
-using lyk::client::read_required;
 using lyk::client::read_struct;
+using lyk::client::view_struct;
 using lyk::wire::ImageKind;
 
 Result<lyk::CudaVersion> read_driver_version(int version) {
@@ -59,7 +59,9 @@ Result<lyk::CudaVersion> read_driver_version(int version) {
 }
 
 Result<lyk::Device> read_device(const lyk_device* given) {
-  LYK_TRY_ASSIGN(const lyk_device device, read_required(given, "device"));
+  lyk_device storage{};
+  LYK_TRY_ASSIGN(const lyk_device* known, view_struct(given, "device", storage));
+  const lyk_device& device = *known;
   if (device.compute_major < 1 || device.compute_major > 99 || device.compute_minor < 0 ||
       device.compute_minor > 9)
     return bad_argument("device", str("compute capability ", device.compute_major, ".",

@@ -16,7 +16,7 @@ using lyk::client::bad_argument;
 using lyk::client::check_flags;
 using lyk::client::guarded;
 using lyk::client::process_registry;
-using lyk::client::read_required;
+using lyk::client::view_struct;
 
 // `tensors` and `parameters` are the caller's, on its stack.
 lyk_arguments arguments_of(const lyk_ms_deform_attn_call& call,
@@ -39,7 +39,9 @@ lyk_arguments arguments_of(const lyk_ms_deform_attn_call& call,
 
 int run(const lyk_ms_deform_attn_call* given, std::uint32_t operation) {
   return guarded(nullptr, [&]() -> Result<void> {
-    LYK_TRY_ASSIGN(const lyk_ms_deform_attn_call call, read_required(given, "call"));
+    lyk_ms_deform_attn_call storage{};
+    LYK_TRY_ASSIGN(const lyk_ms_deform_attn_call* known, view_struct(given, "call", storage));
+    const lyk_ms_deform_attn_call& call = *known;
     LYK_TRY(check_flags(call.flags, LYK_NEEDS_GRADIENT | LYK_DETERMINISTIC, "call"));
     const bool is_forward = operation == LYK_FORWARD;
     const std::array<const lyk_tensor*, 9> tensors{call.value,
@@ -69,14 +71,15 @@ int lyk_ms_deform_attn_backward(const lyk_ms_deform_attn_call* call) {
 
 int lyk_ms_deform_attn_workspace_bytes(const lyk_ms_deform_attn_call* call, uint64_t* bytes) {
   return guarded(nullptr, [&]() -> Result<void> {
-    LYK_TRY_ASSIGN(const lyk_ms_deform_attn_call known, read_required(call, "call"));
+    lyk_ms_deform_attn_call storage{};
+    LYK_TRY_ASSIGN(const lyk_ms_deform_attn_call* known, view_struct(call, "call", storage));
     if (bytes == nullptr)
       return bad_argument("bytes", "NULL");
     const auto rules = lyk::client::ms_deform_attn_rules(LYK_FORWARD);
     LYK_TRY(
-        lyk::client::check_tensor(rules[LYK_MS_DEFORM_ATTN_SPATIAL_SHAPES], known.spatial_shapes));
-    *bytes = lyk::client::ms_deform_attn_workspace_bytes(known.spatial_shapes->shape[0],
-                                                         known.level_start_index);
+        lyk::client::check_tensor(rules[LYK_MS_DEFORM_ATTN_SPATIAL_SHAPES], known->spatial_shapes));
+    *bytes = lyk::client::ms_deform_attn_workspace_bytes(known->spatial_shapes->shape[0],
+                                                         known->level_start_index);
     return {};
   });
 }

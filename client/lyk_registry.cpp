@@ -35,7 +35,7 @@ using lyk::client::bad_argument;
 using lyk::client::check_flags;
 using lyk::client::guarded;
 using lyk::client::process_registry;
-using lyk::client::read_required;
+using lyk::client::view_struct;
 
 Result<std::string_view> read_name(const char* name, std::string_view argument) {
   if (name == nullptr)
@@ -55,20 +55,23 @@ Result<void> check_arguments(const lyk_arguments& arguments) {
 int lyk_call(const char* slot, const lyk_arguments* arguments) {
   return guarded(nullptr, [&]() -> Result<void> {
     LYK_TRY_ASSIGN(const std::string_view name, read_name(slot, "slot"));
-    LYK_TRY_ASSIGN(const lyk_arguments known, read_required(arguments, "arguments"));
-    LYK_TRY(check_arguments(known));
-    return process_registry().call(name, known);
+    lyk_arguments storage{};
+    LYK_TRY_ASSIGN(const lyk_arguments* known, view_struct(arguments, "arguments", storage));
+    LYK_TRY(check_arguments(*known));
+    return process_registry().call(name, *known);
   });
 }
 
 int lyk_register(const char* slot, const lyk_implementation* implementation) {
   return guarded(nullptr, [&]() -> Result<void> {
     LYK_TRY_ASSIGN(const std::string_view name, read_name(slot, "slot"));
-    LYK_TRY_ASSIGN(const lyk_implementation known, read_required(implementation, "implementation"));
+    lyk_implementation storage{};
+    LYK_TRY_ASSIGN(const lyk_implementation* known,
+                   view_struct(implementation, "implementation", storage));
     LYK_TRY(check_flags(
-        known.flags, LYK_DETERMINISTIC_FORWARD | LYK_DETERMINISTIC_BACKWARD | LYK_HAS_NO_BACKWARD,
+        known->flags, LYK_DETERMINISTIC_FORWARD | LYK_DETERMINISTIC_BACKWARD | LYK_HAS_NO_BACKWARD,
         "implementation"));
-    return process_registry().add(name, known);
+    return process_registry().add(name, *known);
   });
 }
 

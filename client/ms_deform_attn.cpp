@@ -102,10 +102,11 @@ std::span<const TensorRule> ms_deform_attn_rules(std::uint32_t operation) {
 
 Result<void> check_ms_deform_attn(const lyk_arguments& arguments) {
   LYK_TRY(check_operation(arguments));
+  lyk_ms_deform_attn_parameters storage{};
   LYK_TRY_ASSIGN(
-      const auto parameters,
-      read_required(static_cast<const lyk_ms_deform_attn_parameters*>(arguments.parameters),
-                    "parameters"));
+      const auto* parameters,
+      view_struct(static_cast<const lyk_ms_deform_attn_parameters*>(arguments.parameters),
+                  "parameters", storage));
   const auto rules = ms_deform_attn_rules(arguments.operation);
   Sizes sizes;
   for (std::size_t i = 0; i < rules.size(); ++i) {
@@ -117,7 +118,7 @@ Result<void> check_ms_deform_attn(const lyk_arguments& arguments) {
       sizes.set('K', sizes['H'] * sizes['C'], "heads * channels of value");
   }
   LYK_TRY(check_together(rules, arguments.tensors));
-  LYK_TRY(check_host_shapes(parameters.host_spatial_shapes, sizes));
+  LYK_TRY(check_host_shapes(parameters->host_spatial_shapes, sizes));
   return check_workspace(arguments,
                          ms_deform_attn_workspace_bytes(
                              sizes['L'], arguments.tensors[LYK_MS_DEFORM_ATTN_LEVEL_START_INDEX]));

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "client/c_interface.hpp"
@@ -38,12 +39,19 @@ struct Registry::Slot {
 
 namespace {
 
-// FNV-1a: names are short and few, and two with one hash are still told apart.
+// The first and last eight letters and the length: read in two steps, in every call. Two names with
+// one hash are still told apart.
 std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const char c : text)
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return hash;
+  std::uint64_t head = 0;
+  std::uint64_t tail = 0;
+  if (text.size() < sizeof(head)) {
+    for (const char c : text)
+      head = head << 8 | static_cast<unsigned char>(c);
+  } else {
+    std::memcpy(&head, text.data(), sizeof(head));
+    std::memcpy(&tail, text.data() + (text.size() - sizeof(tail)), sizeof(tail));
+  }
+  return head ^ (tail * 3) ^ (std::uint64_t{text.size()} << 56);
 }
 
 bool is_implementation_name(std::string_view name) {
@@ -209,7 +217,7 @@ Result<void> Registry::reload(Environment environment) {
 // ---- calls
 
 Result<void> Registry::call(std::string_view slot_name, const lyk_arguments& arguments) {
-  if (Slot* slot = find(slot_name))
+  if (Slot* slot = find(slot_name)) [[likely]]
     return run(*slot, arguments);
   LYK_TRY(SlotName::parse(slot_name));
   return Error{Code::not_eligible, str("slot ", slot_name, ": nothing is registered")};
@@ -228,9 +236,8 @@ Result<void> Registry::run(Slot& slot, const lyk_arguments& arguments) {
   for (std::size_t i = 0; i < view.count; ++i) {
     Candidate& candidate = view.candidates[i];
     Entry& entry = *candidate.entry;
-    if (const std::string why = passed_over(slot, candidate, arguments.operation, flags);
-        !why.empty()) {
-      add_reason(reasons, entry.name, why);
+    if (!may_run(slot, candidate, arguments.operation, flags)) {
+      add_reason(reasons, entry.name, passed_over(candidate, arguments.operation, flags));
       continue;
     }
     forget_failure(nullptr);
@@ -250,8 +257,16 @@ Result<void> Registry::run(Slot& slot, const lyk_arguments& arguments) {
                str(slot.name, ": ", reasons.empty() ? "nothing is registered" : reasons)};
 }
 
-std::string Registry::passed_over(const Slot& slot,
-                                  Candidate& candidate,
+bool Registry::may_run(const Slot& slot,
+                       Candidate& candidate,
+                       std::uint32_t operation,
+                       std::uint32_t flags) {
+  const Entry& entry = *candidate.entry;
+  return candidate.forbidden.empty() && !entry.is_off.load(std::memory_order_acquire) &&
+         unsuited(entry.flags, operation, flags).empty() && asks_yes(slot, candidate);
+}
+
+std::string Registry::passed_over(const Candidate& candidate,
                                   std::uint32_t operation,
                                   std::uint32_t flags) {
   const Entry& entry = *candidate.entry;
@@ -261,7 +276,7 @@ std::string Registry::passed_over(const Slot& slot,
     return str("off for the rest of this process: ", entry.off_reason);
   if (const std::string_view why = unsuited(entry.flags, operation, flags); !why.empty())
     return std::string{why};
-  return asks_yes(slot, candidate) ? "" : "its predicate says no";
+  return "its predicate says no";
 }
 
 bool Registry::asks_yes(const Slot& slot, Candidate& candidate) {
@@ -286,7 +301,7 @@ Result<const char*> Registry::first(std::string_view slot_name) {
   if (Slot* slot = find(slot_name)) {
     const View& view = *slot->view.load(std::memory_order_acquire);
     for (std::size_t i = 0; i < view.count; ++i)
-      if (passed_over(*slot, view.candidates[i], LYK_FORWARD, view.flags).empty())
+      if (may_run(*slot, view.candidates[i], LYK_FORWARD, view.flags))
         return view.candidates[i].entry->name.c_str();
   }
   return Error{Code::not_eligible, str("slot ", slot_name, ": nothing can run")};
@@ -302,9 +317,10 @@ std::vector<ImplementationState> Registry::states(std::string_view slot_name) {
   for (std::size_t i = 0; i < view.count; ++i) {
     Candidate& candidate = view.candidates[i];
     ImplementationState state{candidate.entry->name, false, {}};
-    state.reason = passed_over(*slot, candidate, LYK_FORWARD, view.flags);
-    if (state.reason.empty()) {
-      state.is_active = true;
+    state.is_active = may_run(*slot, candidate, LYK_FORWARD, view.flags);
+    if (!state.is_active)
+      state.reason = passed_over(candidate, LYK_FORWARD, view.flags);
+    else {
       state.reason = is_first ? "runs first" : "runs where those before it do not take a call";
       is_first = false;
     }
@@ -332,7 +348,7 @@ std::string Registry::instead_of(const Slot& slot, const Entry& entry) {
   bool is_behind = false;
   for (std::size_t i = 0; i < view.count; ++i) {
     Candidate& candidate = view.candidates[i];
-    if (is_behind && passed_over(slot, candidate, LYK_FORWARD, view.flags).empty())
+    if (is_behind && may_run(slot, candidate, LYK_FORWARD, view.flags))
       return str(candidate.entry->name, " runs instead");
     is_behind = is_behind || candidate.entry == &entry;
   }

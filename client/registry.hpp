@@ -99,11 +99,14 @@ private:
   void publish(Slot& slot);  // mutex_ is held
 
   Result<void> run(Slot& slot, const lyk_arguments& arguments);
-  // Why a call passes a candidate over; empty: it does not.
-  std::string passed_over(const Slot& slot,
-                          Candidate& candidate,
-                          std::uint32_t operation,
-                          std::uint32_t flags);
+  // Whether a call comes to a candidate, and why it does not.
+  bool may_run(const Slot& slot,
+               Candidate& candidate,
+               std::uint32_t operation,
+               std::uint32_t flags);
+  static std::string passed_over(const Candidate& candidate,
+                                 std::uint32_t operation,
+                                 std::uint32_t flags);
   bool asks_yes(const Slot& slot, Candidate& candidate);
   void turn_off(const Slot& slot, Entry& entry, std::string_view why, std::string_view instead);
   std::string instead_of(const Slot& slot, const Entry& entry);
