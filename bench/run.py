@@ -75,14 +75,15 @@ print(json.dumps(seconds))
     return spread(json.loads(world.run([*prefix, sys.executable, "-c", program]).stdout))
 
 
-def resolve_bench(world, prefix):
-    out = world.run([*prefix, BIN / "resolve_bench", "--benchmark_repetitions=15",
+def google_bench(world, program, *, prefix=(), environment=None):
+    """The spread of each benchmark of a program; of one launch where an iteration makes many."""
+    out = world.run([*prefix, BIN / program, "--benchmark_repetitions=15",
                      "--benchmark_min_time=0.1", "--benchmark_enable_random_interleaving=true",
-                     "--benchmark_format=json"])
+                     "--benchmark_format=json"], environment=environment)
     seconds = {}
     for row in json.loads(out.stdout)["benchmarks"]:
         if row["run_type"] == "iteration":
-            seconds.setdefault(row["run_name"].split("/")[0], []).append(row["real_time"] * 1e-9)
+            seconds.setdefault(row["run_name"].split("/")[0], []).append(row["real_time"] * 1e-9 / row.get("launches", 1))
     return {name: spread(values) for name, values in seconds.items()}
 
 
@@ -94,7 +95,7 @@ def warm_resolve():
             prefix = ("taskset", "-c", "0") if pinned else ()
             world.start_daemon(prefix=prefix)
             world.run(["libreyolo-kernels", "fetch", SLOT])
-            bench = resolve_bench(world, prefix)
+            bench = google_bench(world, "resolve_bench", prefix=prefix)
             world.stop_daemon()
             ours, bare = bench["warm_resolve"], bench["ping_pong_with_descriptor"]
             ratio = ours["median"] / bare["median"]
@@ -121,6 +122,42 @@ def first_resolve():
         faster = theirs["median"] / ours["median"]
         report("first Resolve of a process", ">= 50x faster than hf download", f"{faster:.0f}x faster", faster >= 50,
                f"exec to descriptor {text(ours)}, hf download of a cached file {text(theirs)}")
+
+
+def launch():
+    """Calls on the stand-in driver, which checks launches and does not run them."""
+    with World() as world:
+        world.make_pin()
+        world.start_daemon()
+        world.run(["libreyolo-kernels", "fetch", SLOT])
+        driver = {"LD_LIBRARY_PATH": str(ROOT / "build/release/softcuda"), "SOFTCUDA_DEVICES": "sm_90",
+                  "SOFTCUDA_EXECUTE": "0"}
+        environment = world.environment | driver
+        bench = google_bench(world, "launch_bench", environment=environment)
+        above = bench["registry_call"]["median"] - bench["direct_call"]["median"]
+        report("registry call above a direct call", "<= 50 ns", f"{above * 1e9:.0f} ns", above <= 50e-9,
+               f"lyk_call {text(bench['registry_call'])}, the function itself {text(bench['direct_call'])}")
+        above = bench["slot_launch"]["median"] - bench["bare_launch"]["median"]
+        report("launch above a bare cuLaunchKernel", "<= 1 us", f"{above * 1e6:.2f} us", above <= 1e-6,
+               f"lyk_ms_deform_attn_forward {text(bench['slot_launch'])}, cuLaunchKernel {text(bench['bare_launch'])}")
+        allocations = int(world.run([BIN / "launch_bench", "allocations"], environment=environment).stdout)
+        report("allocations of 1000 launches", "0", str(allocations), allocations == 0, "of the library; the driver has its own")
+        first_call(world, environment, "a running daemon", 5e-3)
+        alone = {name: value for name, value in environment.items() if name != "LIBREYOLO_KERNELS_SOCKET"}
+        alone |= {"XDG_RUNTIME_DIR": str(world.folder / "nobody"), "LIBREYOLO_KERNELS_EXEC": str(BIN / "libreyolo-kernelsd")}
+        first_call(world, alone, "exec activation", 60e-3)
+
+
+def first_call(world, environment, service, reach):
+    """The first call of a process, without what the driver takes for the same image and launch."""
+    first, bare = ([], [])
+    for _ in range(15):
+        for seconds, mode in ((first, "first"), (bare, "first_bare")):
+            seconds.append(float(world.run([BIN / "launch_bench", mode], environment=environment).stdout))
+    first, bare = spread(first), spread(bare)
+    own = first["median"] - bare["median"]
+    report(f"first call of a process, {service}", f"<= {reach * 1e3:.0f} ms", f"{own * 1e3:.2f} ms", own <= reach,
+           f"connect, resolve, load and launch {text(first)}, of which the driver {text(bare)}")
 
 
 def cold_fetch():
@@ -276,7 +313,7 @@ def idle(seconds):
 
 def main():
     benches = {"warm_resolve": warm_resolve, "first_resolve": first_resolve, "cold_fetch": cold_fetch, "verify": verify,
-               "waiters": waiters, "large_index": large_index, "idle": None}
+               "launch": launch, "waiters": waiters, "large_index": large_index, "idle": None}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=benches, metavar="NAME", help=f"of {', '.join(benches)}")
     parser.add_argument("--idle-seconds", type=int, default=60)
