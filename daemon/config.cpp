@@ -1,11 +1,11 @@
 #include "daemon/config.hpp"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <utility>
 
 #include "fetcher/ownership.hpp"

@@ -1,10 +1,10 @@
 #include "daemon/flights.hpp"
 
-#include <errno.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <condition_variable>
 #include <exception>
 #include <map>

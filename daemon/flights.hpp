@@ -73,6 +73,8 @@ public:
   ~Flights();
   Flights(const Flights&) = delete;
   Flights& operator=(const Flights&) = delete;
+  Flights(Flights&&) = delete;
+  Flights& operator=(Flights&&) = delete;
 
   // Joins the flight of that key, or starts it. busy: the user has as many running as one may have,
   // or `close` was called.

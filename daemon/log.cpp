@@ -56,7 +56,8 @@ void Log::write(Level level, std::string_view event, std::initializer_list<Field
   if (level > threshold_)
     return;
   const std::string line = format_line(level, event, fields) + '\n';
-  (void)!::write(fd_, line.data(), line.size());  // a log that cannot be written has nobody to tell
+  if (::write(fd_, line.data(), line.size()) < 0)
+    return;  // a log that cannot be written has nobody to tell
 }
 
 std::string Log::shown(const Digest& digest) const {

@@ -38,7 +38,7 @@ wire::Mode mode_of(const Options& options, const std::optional<Activation>& acti
 // A private instance writes into its caller's stderr, so it says only what must be said.
 Log log_of(const Options& options, wire::Mode mode) {
   const Level usual = mode == wire::Mode::private_instance ? Level::error : Level::info;
-  return Log(STDERR_FILENO, options.threshold.value_or(usual));
+  return {STDERR_FILENO, options.threshold.value_or(usual)};
 }
 
 // Connects the server to whoever is to be served. The file of the socket, if we made one, is ours

@@ -2,11 +2,11 @@
 
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
 
 #include "proto/text.hpp"
 #include "proto/unique.hpp"

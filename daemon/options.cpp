@@ -1,5 +1,6 @@
 #include "daemon/options.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -37,6 +38,21 @@ constexpr std::array<Setting, 4> settings{{
      [](Options& options, std::string_view value) { options.overrides.pins.emplace_back(value); }},
 }};
 
+// The value of a setting, out of its own argument or the next one, which is then taken too.
+Result<std::string_view> value_of(std::span<const std::string_view> arguments, std::size_t& index) {
+  const std::string_view argument = arguments[index];
+  const std::size_t equals = argument.find('=');
+  std::string_view value;
+  if (equals != std::string_view::npos)
+    value = argument.substr(equals + 1);
+  else if (index + 1 < arguments.size())
+    value = arguments[++index];
+  if (value.empty())
+    return Error{Code::invalid_argument,
+                 str("argument ", argument.substr(0, equals), ": needs a path")};
+  return value;
+}
+
 Error unknown(std::string_view argument) {
   std::array<std::string_view, flags.size() + settings.size()> known;
   std::size_t count = 0;
@@ -56,28 +72,19 @@ Result<Options> parse_options(std::span<const std::string_view> arguments) {
   Options options;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string_view argument = arguments[i];
-    const std::size_t equals = argument.find('=');
-    const std::string_view name = argument.substr(0, equals);
-    bool is_known = false;
-    for (const Flag& flag : flags)
-      if (flag.name == argument) {
-        flag.apply(options);
-        is_known = true;
-      }
-    for (const Setting& setting : settings) {
-      if (setting.name != name)
-        continue;
-      const bool has_value = equals != std::string_view::npos || i + 1 < arguments.size();
-      const std::string_view value = equals != std::string_view::npos ? argument.substr(equals + 1)
-                                     : has_value                      ? arguments[++i]
-                                                                      : std::string_view{};
-      if (value.empty())
-        return Error{Code::invalid_argument, str("argument ", name, ": needs a path")};
-      setting.apply(options, value);
-      is_known = true;
-    }
-    if (!is_known)
+    const std::string_view name = argument.substr(0, argument.find('='));
+    const auto* flag = std::find_if(flags.begin(), flags.end(),
+                                    [&](const Flag& known) { return known.name == argument; });
+    const auto* setting = std::find_if(settings.begin(), settings.end(),
+                                       [&](const Setting& known) { return known.name == name; });
+    if (flag != flags.end()) {
+      flag->apply(options);
+    } else if (setting != settings.end()) {
+      LYK_TRY_ASSIGN(const std::string_view value, value_of(arguments, i));
+      setting->apply(options, value);
+    } else {
       return unknown(argument);
+    }
   }
   return options;
 }

@@ -1,11 +1,11 @@
 #include "daemon/peer.hpp"
 
-#include <errno.h>
 #include <grp.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <vector>
 
 #include "proto/text.hpp"
@@ -107,7 +107,7 @@ bool may_see_gated(const Peer& peer, const Household& household) {
 }
 
 std::optional<gid_t> administrators_group() {
-  std::vector<char> buffer(16 * 1024);
+  std::vector<char> buffer(std::size_t{16} * 1024);
   ::group entry{};
   ::group* found = nullptr;
   if (::getgrnam_r(administrators_name, &entry, buffer.data(), buffer.size(), &found) != 0 ||

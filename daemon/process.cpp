@@ -1,13 +1,13 @@
 #include "daemon/process.hpp"
 
-#include <errno.h>
 #include <malloc.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
 
 #include "proto/limits.hpp"
 

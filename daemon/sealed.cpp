@@ -1,6 +1,5 @@
 #include "daemon/sealed.hpp"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>

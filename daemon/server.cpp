@@ -1,6 +1,5 @@
 #include "daemon/server.hpp"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <poll.h>
@@ -10,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <condition_variable>
 #include <exception>
 #include <map>

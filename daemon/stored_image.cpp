@@ -1,9 +1,9 @@
 #include "daemon/stored_image.hpp"
 
-#include <errno.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <span>
 #include <utility>
 

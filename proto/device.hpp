@@ -45,6 +45,7 @@ struct Device {
   Arch arch;                          // variant is none
   bool tegra = false;                 // an integrated Tegra chip: exact images only
   std::optional<CudaVersion> driver;  // absent: not known, assume new enough for everything
+  // NOLINTNEXTLINE(readability-implicit-bool-conversion): the compiler compares `tegra` so
   auto operator<=>(const Device&) const = default;
 };
 

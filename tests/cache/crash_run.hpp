@@ -1,7 +1,6 @@
 // One run of crash_child under fault_io.so (tests/fakes/fault_io.c tells what each setting does).
 #pragma once
 
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,10 +1,10 @@
 #include "daemon/process.hpp"
 
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <utility>
 #include <vector>
 

@@ -1,13 +1,13 @@
 #include "tests/daemon/program.hpp"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
 
 namespace lyk::daemon::test {

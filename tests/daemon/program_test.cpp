@@ -2,13 +2,13 @@
 #include "tests/daemon/program.hpp"
 
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstring>
 
 #include "daemon/activation.hpp"

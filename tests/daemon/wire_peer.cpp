@@ -1,12 +1,12 @@
 #include "tests/daemon/wire_peer.hpp"
 
-#include <errno.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <vector>
 

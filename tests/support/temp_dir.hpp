@@ -1,8 +1,7 @@
 // A fresh folder for one test, removed with everything in it when the test ends.
 #pragma once
 
-#include <stdlib.h>
-
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <system_error>
