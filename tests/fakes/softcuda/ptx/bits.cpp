@@ -98,19 +98,16 @@ Step extract_field(const Instruction& in, Thread& thread) {
   constexpr std::uint32_t top = 8 * sizeof(T) - 1;
   const std::uint32_t position = get<std::uint32_t>(thread, in.b) & 0xff;
   const std::uint32_t length = get<std::uint32_t>(thread, in.c) & 0xff;
-  const T value = get<T>(thread, in.a);
-  using Bits = std::make_unsigned_t<T>;
-  const auto bits = static_cast<Bits>(value);
-  Bits fill = 0;
+  const std::uint64_t bits = get<std::make_unsigned_t<T>>(thread, in.a);
+  std::uint64_t fill = 0;
   if (std::is_signed_v<T> && length != 0)
-    fill = static_cast<Bits>(0 - (bits >> std::min(position + length - 1, top) & 1));
-  Bits out = 0;
+    fill = bits >> std::min(position + length - 1, top) & 1;
+  std::uint64_t out = 0;
   for (std::uint32_t i = 0; i <= top; ++i) {
     const bool inside = i < length && position + i <= top;
-    const Bits bit = inside ? bits >> (position + i) & 1 : fill & 1;
-    out |= static_cast<Bits>(bit << i);
+    out |= (inside ? bits >> (position + i) & 1 : fill) << i;
   }
-  put(thread, in.d, out);
+  thread.r[in.d] = out;
   return Step::next;
 }
 

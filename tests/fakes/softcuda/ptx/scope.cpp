@@ -89,6 +89,8 @@ lyk::Result<void> FunctionBuilder::declare_registers(std::string_view name,
 
 std::optional<Symbol> FunctionBuilder::find(std::string_view name) const {
   const std::optional<Numbered> parts = numbered(name);
+  // The innermost first; views::reverse is beyond clang 14.
+  // NOLINTNEXTLINE(modernize-loop-convert): for the same reason
   for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) {
     if (const auto found = block->symbols.find(name); found != block->symbols.end())
       return found->second;
@@ -169,6 +171,7 @@ lyk::Result<void> FunctionBuilder::declare_branch_table(std::string_view name,
 }
 
 std::optional<std::uint32_t> FunctionBuilder::branch_table(std::string_view name) const {
+  // NOLINTNEXTLINE(modernize-loop-convert): as in find
   for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block)
     if (const auto found = block->tables.find(name); found != block->tables.end())
       return found->second;

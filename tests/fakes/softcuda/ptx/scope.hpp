@@ -43,7 +43,7 @@ using SymbolTable = std::map<std::string_view, Symbol>;
 class FunctionBuilder {
 public:
   // `module` is asked for names that no block of the function declares.
-  FunctionBuilder(Function& function, const SymbolTable& module);
+  FunctionBuilder(Function& target, const SymbolTable& module);
 
   void open_block();
   // Fails if a branch inside goes nowhere and this was the outermost block.
