@@ -75,7 +75,7 @@ print(json.dumps(seconds))
     return spread(json.loads(world.run([*prefix, sys.executable, "-c", program]).stdout))
 
 
-def google_bench(world, program, *, prefix=(), environment=None):
+def google_bench(world, program, *, prefix=(), environment=None, clock="real_time"):
     """The spread of each benchmark of a program; of one launch where an iteration makes many."""
     out = world.run([*prefix, BIN / program, "--benchmark_repetitions=15",
                      "--benchmark_min_time=0.1", "--benchmark_enable_random_interleaving=true",
@@ -83,7 +83,7 @@ def google_bench(world, program, *, prefix=(), environment=None):
     seconds = {}
     for row in json.loads(out.stdout)["benchmarks"]:
         if row["run_type"] == "iteration":
-            seconds.setdefault(row["run_name"].split("/")[0], []).append(row["real_time"] * 1e-9 / row.get("launches", 1))
+            seconds.setdefault(row["run_name"].split("/")[0], []).append(row[clock] * 1e-9 / row.get("launches", 1))
     return {name: spread(values) for name, values in seconds.items()}
 
 
@@ -134,9 +134,11 @@ def launch():
                   "SOFTCUDA_EXECUTE": "0"}
         environment = world.environment | driver
         bench = google_bench(world, "launch_bench", environment=environment)
-        above = bench["registry_call"]["median"] - bench["direct_call"]["median"]
+        # Nanoseconds of computing alone: processor time, which other load of the machine leaves as it is.
+        busy = google_bench(world, "launch_bench", environment=environment, clock="cpu_time")
+        above = busy["registry_call"]["median"] - busy["direct_call"]["median"]
         report("registry call above a direct call", "<= 50 ns", f"{above * 1e9:.0f} ns", above <= 50e-9,
-               f"lyk_call {text(bench['registry_call'])}, the function itself {text(bench['direct_call'])}")
+               f"lyk_call {text(busy['registry_call'])}, the function itself {text(busy['direct_call'])}; processor time")
         above = bench["slot_launch"]["median"] - bench["bare_launch"]["median"]
         report("launch above a bare cuLaunchKernel", "<= 1 us", f"{above * 1e6:.2f} us", above <= 1e-6,
                f"lyk_ms_deform_attn_forward {text(bench['slot_launch'])}, cuLaunchKernel {text(bench['bare_launch'])}")
