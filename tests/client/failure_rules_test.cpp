@@ -16,39 +16,10 @@
 #include "proto/launch_abi.hpp"
 #include "proto/message.hpp"
 #include "tests/client/in_child.hpp"
-#include "tests/client/launch_world.hpp"
+#include "tests/client/launch_scene.hpp"
 
 namespace lyk::test {
 namespace {
-
-const DeformShape tiny{
-    .batch = 1, .heads = 1, .channels = 4, .queries = 1, .points = 1, .levels = {2, 3}};
-
-// A GPU, a registry and a call, with what was said of them.
-struct Scene {
-  explicit Scene(LaunchOptions options = {}) : world(std::move(options)), call(gpu, tiny, 1) {}
-
-  SoftGpu gpu;
-  LaunchWorld world;
-  GpuCall call;
-};
-
-std::string expect(const std::string& actual, const std::string& expected) {
-  return actual == expected ? "" : "said '" + actual + "', expected '" + expected + "'; ";
-}
-std::string expect_prefix(const std::string& actual, const std::string& expected) {
-  return actual.starts_with(expected) ? "" : "said '" + actual + "', expected '" + expected + "'; ";
-}
-std::string expect_count(const std::vector<std::string>& texts, std::size_t count) {
-  if (texts.size() == count)
-    return {};
-  std::string out = str(texts.size(), " warnings, expected ", count, ": ");
-  for (const std::string& text : texts)
-    out += text + "; ";
-  return out;
-}
-
-constexpr const char* off = "ms_deform_attn: hub is off for the rest of this process: ";
 
 // ---- load and launch
 
@@ -398,133 +369,6 @@ TEST(FailureRules, ThreadsThatComeAtOnceFailOnceWithOneWarning) {
         });
     EXPECT_EQ(said, "") << injection;
   }
-}
-
-// ---- captures
-
-TEST(FailureRules, AKernelThatNeverRanLeavesACaptureAlone) {
-  const std::string said = in_child(softcuda_variables(), []() -> std::string {
-    Scene scene;
-    lyk_cu_stream stream = scene.gpu.stream();
-    scene.call.description().stream = stream;
-    SoftGpu::must(scene.gpu.host.begin_capture(stream, 0), "cuStreamBeginCapture");
-    std::string wrong =
-        expect(scene.world.call(scene.call.forward()),
-               "not_eligible: ms_deform_attn: hub: the stream captures, and this kernel has not "
-               "run before");
-    CUgraph_st* graph = nullptr;
-    SoftGpu::must(scene.gpu.host.end_capture(stream, &graph), "cuStreamEndCapture");
-    wrong += scene.world.call(scene.call.forward());  // it was not turned off
-    return wrong + expect_count(scene.world.warnings(), 0);
-  });
-  EXPECT_EQ(said, "");
-}
-
-TEST(FailureRules, AKernelThatHasRunCanBeCapturedAndReplayed) {
-  const std::string said = in_child(softcuda_variables(), []() -> std::string {
-    Scene scene;
-    lyk_cu_stream stream = scene.gpu.stream();
-    scene.call.description().stream = stream;
-    scene.call.description().has_level_starts = false;
-    scene.call.description().workspace = pretend_address(scene.gpu.allocate(256));
-    scene.call.description().workspace_bytes = 256;
-    std::string wrong = scene.world.call(scene.call.forward());
-    wrong += scene.world.call(scene.call.backward());
-    scene.call.spoil_outputs();
-    SoftGpu::must(scene.gpu.host.begin_capture(stream, 0), "cuStreamBeginCapture");
-    scene.call.description().flags = LYK_NEEDS_GRADIENT;
-    wrong += scene.world.call(scene.call.forward());
-    wrong += scene.world.call(scene.call.backward());
-    CUgraph_st* graph = nullptr;
-    CUgraphExec_st* executable = nullptr;
-    SoftGpu::must(scene.gpu.host.end_capture(stream, &graph), "cuStreamEndCapture");
-    SoftGpu::must(scene.gpu.host.graph_instantiate(&executable, graph, 0), "cuGraphInstantiate");
-    SoftGpu::must(scene.gpu.host.graph_launch(executable, stream), "cuGraphLaunch");
-    SoftGpu::must(scene.gpu.cu.stream_synchronize(stream), "cuStreamSynchronize");
-    return wrong.empty() ? scene.call.check_forward() + scene.call.check_backward() : wrong;
-  });
-  EXPECT_EQ(said, "");
-}
-
-TEST(FailureRules, AForwardInACaptureWaitsForItsBackwardToHaveRun) {
-  const std::string said = in_child(softcuda_variables(), []() -> std::string {
-    Scene scene;
-    lyk_cu_stream stream = scene.gpu.stream();
-    scene.call.description().stream = stream;
-    scene.call.description().flags = LYK_NEEDS_GRADIENT;
-    std::string wrong = scene.world.call(scene.call.forward());
-    SoftGpu::must(scene.gpu.host.begin_capture(stream, 0), "cuStreamBeginCapture");
-    wrong += expect_prefix(scene.world.call(scene.call.forward()), "not_eligible: ");
-    CUgraph_st* graph = nullptr;
-    SoftGpu::must(scene.gpu.host.end_capture(stream, &graph), "cuStreamEndCapture");
-    return wrong;
-  });
-  EXPECT_EQ(said, "");
-}
-
-// Loading and running for the first time, while another thread captures in the strictest mode.
-TEST(FailureRules, ACaptureOfAnotherThreadSurvivesAFirstCall) {
-  const std::string said = in_child(softcuda_variables(), []() -> std::string {
-    Scene scene;
-    lyk_cu_stream captured = scene.gpu.stream(1);
-    scene.call.description().stream = scene.gpu.stream(1);
-    SoftGpu::must(scene.gpu.host.begin_capture(captured, 0), "cuStreamBeginCapture");
-    std::string wrong;
-    std::thread other{[&] { wrong = scene.world.call(scene.call.forward()); }};
-    other.join();
-    CUgraph_st* graph = nullptr;
-    SoftGpu::must(scene.gpu.host.end_capture(captured, &graph), "cuStreamEndCapture");
-    SoftGpu::must(scene.gpu.cu.stream_synchronize(
-                      static_cast<lyk_cu_stream>(scene.call.description().stream)),
-                  "cuStreamSynchronize");
-    return wrong.empty() ? scene.call.check_forward() : wrong;
-  });
-  EXPECT_EQ(said, "");
-}
-
-TEST(FailureRules, TheDefaultStreamIsLeftAloneWhileABlockingOneCaptures) {
-  const std::string said = in_child(softcuda_variables(), []() -> std::string {
-    Scene scene;
-    lyk_cu_stream captured = scene.gpu.stream(0);
-    SoftGpu::must(scene.gpu.host.begin_capture(captured, 2), "cuStreamBeginCapture");
-    std::string wrong = expect_prefix(scene.world.call(scene.call.forward()), "not_eligible: ");
-    CUgraph_st* graph = nullptr;
-    SoftGpu::must(scene.gpu.host.end_capture(captured, &graph), "cuStreamEndCapture");
-    wrong += scene.world.call(scene.call.forward());
-    return wrong + expect_count(scene.world.warnings(), 0);
-  });
-  EXPECT_EQ(said, "");
-}
-
-// ---- fork
-
-TEST(FailureRules, AChildOfAProcessThatUsedTheDriverKeepsItsOwnWay) {
-  const std::string said = in_child(softcuda_variables(), []() -> std::string {
-    Scene scene;
-    std::string wrong = scene.world.call(scene.call.forward());
-    const auto& arguments = scene.call.forward();
-    wrong += in_child({}, [&] {
-      std::string text = expect(scene.world.call(arguments),
-                                "not_eligible: ms_deform_attn: hub: the parent of this process "
-                                "used the driver before its fork");
-      return text + expect_count(scene.world.warnings(), 0);
-    });
-    return wrong + scene.world.call(scene.call.forward());
-  });
-  EXPECT_EQ(said, "");
-}
-
-TEST(FailureRules, AChildOfAProcessThatDidNotUseTheDriverUsesIt) {
-  const std::string said = in_child(softcuda_variables(), []() -> std::string {
-    LaunchWorld world;
-    return in_child({}, [&]() -> std::string {
-      const SoftGpu gpu;
-      GpuCall call{gpu, tiny, 1};
-      const std::string wrong = world.call(call.forward());
-      return wrong.empty() ? call.check_forward() : wrong;
-    });
-  });
-  EXPECT_EQ(said, "");
 }
 
 }  // namespace
