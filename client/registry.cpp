@@ -1,7 +1,5 @@
 #include "client/registry.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -9,6 +7,7 @@
 #include "client/c_interface.hpp"
 #include "client/hub_ms_deform_attn.hpp"
 #include "client/ms_deform_attn.hpp"
+#include "client/standard_error.hpp"
 #include "proto/launch_abi.hpp"
 #include "proto/names.hpp"
 #include "proto/text.hpp"
@@ -370,10 +369,7 @@ void Registry::warn(const std::string& text) {
     message(user, text.c_str());
     return;
   }
-  // In one piece, so that lines of several processes do not mix.
-  const std::string line = str("libreyolo-kernels: ", text, "\n");
-  if (::write(STDERR_FILENO, line.data(), line.size()) < 0)
-    return;  // nobody reads it
+  write_to_standard_error(str("libreyolo-kernels: ", text, "\n"));
 }
 
 }  // namespace lyk::client
