@@ -317,5 +317,35 @@ TEST(PtxCompiled, MathematicalFunctionsEqualTheHosts) {
   expect_functions<double>("double_precision");
 }
 
+// ---- wide integers ----
+
+__extension__ using Wide = unsigned __int128;
+
+Wide wide(std::uint64_t high, std::uint64_t low) {
+  return Wide{high} << 64 | low;
+}
+
+void expect_division(Device& device, Wide a, Wide b) {
+  const auto halves = [](Wide x, Wide y) {
+    return std::vector{static_cast<std::uint64_t>(x), static_cast<std::uint64_t>(x >> 64),
+                       static_cast<std::uint64_t>(y), static_cast<std::uint64_t>(y >> 64)};
+  };
+  const Address in = device.put(halves(a, b));
+  const Address out = device.allocate<std::uint64_t>(4);
+  device.run_well("divide_128", {}, Arguments{out, in});
+  EXPECT_EQ(device.get<std::uint64_t>(out, 4), halves(a / b, a % b));
+}
+
+TEST(PtxCompiled, DivisionOfWideIntegersEqualsTheHosts) {
+  constexpr std::uint64_t all = ~std::uint64_t{0};
+  Device device{file("ptx_functions.ptx")};
+  expect_division(device, 100, 7);
+  expect_division(device, wide(all, all), 3);
+  expect_division(device, wide(all, all), wide(1, all));
+  expect_division(device, wide(0x123456789abcdef0, 0xfedcba9876543210), wide(0, 0x1000000001));
+  expect_division(device, wide(1, 0), wide(1, 0));
+  expect_division(device, 7, wide(1, 0));
+}
+
 }  // namespace
 }  // namespace softcuda::ptx::testing

@@ -47,3 +47,15 @@ extern "C" __global__ void double_precision(double* out, const double* in, int c
   own[14] = x / 3.0;
   own[15] = round(x);
 }
+
+// 128-bit division: chains of carries that go from subtraction to addition and back.
+extern "C" __global__ void divide_128(unsigned long long* out, const unsigned long long* in) {
+  const unsigned __int128 a = static_cast<unsigned __int128>(in[1]) << 64 | in[0];
+  const unsigned __int128 b = static_cast<unsigned __int128>(in[3]) << 64 | in[2];
+  const unsigned __int128 quotient = a / b;
+  const unsigned __int128 remainder = a % b;
+  out[0] = static_cast<unsigned long long>(quotient);
+  out[1] = static_cast<unsigned long long>(quotient >> 64);
+  out[2] = static_cast<unsigned long long>(remainder);
+  out[3] = static_cast<unsigned long long>(remainder >> 64);
+}

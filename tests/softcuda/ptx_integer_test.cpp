@@ -132,6 +132,16 @@ TEST(PtxInteger, CarriesFromOneInstructionToTheNext) {
       {"add.cc.u32 %t32, %a32, %b32; addc.u32 %d32, %c32, 0;", 8, 0xffffffff, 1, 7},
       {"add.cc.u32 %t32, %a32, %b32; addc.u32 %d32, %c32, 0;", 7, 0xfffffffe, 1, 7},
       {"sub.cc.u32 %t32, %a32, %b32; subc.u32 %d32, %c32, 0;", 6, 0, 1, 7},
+      {"sub.cc.u32 %t32, %a32, %b32; subc.u32 %d32, %c32, 0;", 7, 1, 1, 7},
+      {"sub.cc.u64 %d64, %a64, %b64; subc.u64 %d64, %c64, 0;", 6, 0, 1, 7},
+      {"sub.cc.u32 %t32, %a32, 1; subc.cc.u32 %t32, %b32, 0; subc.u32 %d32, %c32, 0;", 6, 0, 0, 7},
+      // One flag for both: the carry of a + ~b + 1, which is 1 where nothing is borrowed.
+      {"sub.cc.u32 %t32, %a32, %b32; addc.u32 %d32, 0, 0;", 1, 5, 3},
+      {"sub.cc.u32 %t32, %a32, %b32; addc.u32 %d32, 0, 0;", 0, 3, 5},
+      {"sub.cc.u64 %d64, %a64, %b64; addc.u64 %d64, 0, 0;", 1, 5, 5},
+      {"add.cc.u32 %t32, %a32, %b32; subc.u32 %d32, 0, 0;", 0, 0xffffffff, 1},
+      {"add.cc.u32 %t32, %a32, %b32; subc.u32 %d32, 0, 0;", 0xffffffff, 1, 1},
+      {"sub.cc.u32 %t32, %a32, %b32; madc.lo.u32 %d32, %c32, 2, 0;", 15, 5, 3, 7},
       {"add.cc.u64 %d64, %a64, %b64; addc.u64 %d64, %c64, 0;", 8, minus_1, 1, 7},
       // 0x80000000 * 2 = 2^32: the lower half is 0, plus 0xffffffff carries nothing; plus 1 more
       // does.

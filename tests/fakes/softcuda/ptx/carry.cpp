@@ -23,14 +23,15 @@ Step add_carry(const Instruction& in, Thread& thread) {
   return Step::next;
 }
 
-// The flag holds the borrow.
+// a + ~b + carry, as the adder of a device does it: CC.CF is its carry, so 1 means that nothing was
+// borrowed, and instructions that add and that subtract may follow each other.
 template <typename T>
 Step subtract_carry(const Instruction& in, Thread& thread) {
-  const Wide borrow = (in.flags & reads_carry) != 0 ? thread.carry : 0;
-  const Wide difference = Wide{get<T>(thread, in.a)} - get<T>(thread, in.b) - borrow;
-  put(thread, in.d, static_cast<T>(difference));
+  const Wide carry = (in.flags & reads_carry) != 0 ? thread.carry : 1;
+  const Wide sum = Wide{get<T>(thread, in.a)} + static_cast<T>(~get<T>(thread, in.b)) + carry;
+  put(thread, in.d, static_cast<T>(sum));
   if ((in.flags & writes_carry) != 0)
-    thread.carry = difference >> (8 * sizeof(T)) != 0 ? 1 : 0;
+    thread.carry = sum >> (8 * sizeof(T)) != 0 ? 1 : 0;
   return Step::next;
 }
 
