@@ -7,7 +7,6 @@
 #include "client/lyk.h"
 #include "client/ms_deform_attn.hpp"
 #include "client/process_registry.hpp"
-#include "client/tensor_checks.hpp"
 
 namespace {
 
@@ -75,11 +74,9 @@ int lyk_ms_deform_attn_workspace_bytes(const lyk_ms_deform_attn_call* call, uint
     LYK_TRY_ASSIGN(const lyk_ms_deform_attn_call* known, view_struct(call, "call", storage));
     if (bytes == nullptr)
       return bad_argument("bytes", "NULL");
-    const auto rules = lyk::client::ms_deform_attn_rules(LYK_FORWARD);
-    LYK_TRY(
-        lyk::client::check_tensor(rules[LYK_MS_DEFORM_ATTN_SPATIAL_SHAPES], known->spatial_shapes));
-    *bytes = lyk::client::ms_deform_attn_workspace_bytes(known->spatial_shapes->shape[0],
-                                                         known->level_start_index);
+    LYK_TRY_ASSIGN(const std::int64_t levels,
+                   lyk::client::ms_deform_attn_levels(known->spatial_shapes));
+    *bytes = lyk::client::ms_deform_attn_workspace_bytes(levels, known->level_start_index);
     return {};
   });
 }

@@ -77,7 +77,9 @@ Result<void> check_workspace(const lyk_arguments& arguments, std::uint64_t neede
   if (arguments.workspace_bytes < needed_bytes)
     return bad_argument(
         "workspace", str(arguments.workspace_bytes, " bytes, and ", needed_bytes, " are needed"));
-  return {};
+  // What is needed is written; the rest is room that a caller may share with whatever he likes.
+  return check_apart({"workspace", arguments.workspace, needed_bytes},
+                     ms_deform_attn_rules(arguments.operation), arguments.tensors);
 }
 
 Result<void> check_operation(const lyk_arguments& arguments) {
@@ -92,6 +94,17 @@ Result<void> check_operation(const lyk_arguments& arguments) {
   return {};
 }
 
+Result<const lyk_ms_deform_attn_parameters*> read_parameters(
+    const lyk_arguments& arguments, lyk_ms_deform_attn_parameters& storage) {
+  LYK_TRY_ASSIGN(
+      const auto* parameters,
+      view_struct(static_cast<const lyk_ms_deform_attn_parameters*>(arguments.parameters),
+                  "parameters", storage));
+  if (parameters->reserved != 0)
+    return bad_argument("parameters", str("reserved is ", parameters->reserved, ", not zero"));
+  return parameters;
+}
+
 }  // namespace
 
 std::span<const TensorRule> ms_deform_attn_rules(std::uint32_t operation) {
@@ -103,10 +116,7 @@ std::span<const TensorRule> ms_deform_attn_rules(std::uint32_t operation) {
 Result<void> check_ms_deform_attn(const lyk_arguments& arguments) {
   LYK_TRY(check_operation(arguments));
   lyk_ms_deform_attn_parameters storage{};
-  LYK_TRY_ASSIGN(
-      const auto* parameters,
-      view_struct(static_cast<const lyk_ms_deform_attn_parameters*>(arguments.parameters),
-                  "parameters", storage));
+  LYK_TRY_ASSIGN(const auto* parameters, read_parameters(arguments, storage));
   const auto rules = ms_deform_attn_rules(arguments.operation);
   Sizes sizes;
   for (std::size_t i = 0; i < rules.size(); ++i) {
@@ -134,6 +144,22 @@ DeformSizes ms_deform_attn_sizes(const lyk_arguments& arguments) {
           .levels = at[3],
           .queries = at[1],
           .points = at[4]};
+}
+
+Result<std::int64_t> ms_deform_attn_levels(const lyk_tensor* shapes) {
+  if (shapes == nullptr)
+    return bad_argument(spatial_shapes.name, "NULL");
+  if (shapes->ndim != 2)
+    return bad_argument(spatial_shapes.name, str(shapes->ndim, " dimensions, not 2"));
+  if (shapes->shape == nullptr)
+    return bad_argument(spatial_shapes.name, "its shape is NULL");
+  if (shapes->shape[1] != 2)
+    return bad_argument(spatial_shapes.name,
+                        str("size ", shapes->shape[1], " of dimension 1, not 2"));
+  const std::int64_t levels = shapes->shape[0];
+  if (levels < 0 || levels > limits::levels_max)
+    return bad_argument(spatial_shapes.name, str(levels, " levels, not 0 to ", limits::levels_max));
+  return levels;
 }
 
 std::uint64_t ms_deform_attn_workspace_bytes(std::int64_t levels, const lyk_tensor* level_starts) {

@@ -26,6 +26,9 @@ Result<void> check_ms_deform_attn(const lyk_arguments& arguments);
 // Of a call that has passed the check.
 DeformSizes ms_deform_attn_sizes(const lyk_arguments& arguments);
 
+// The number of levels that spatial_shapes has, by its shape alone. Errors: invalid_argument.
+Result<std::int64_t> ms_deform_attn_levels(const lyk_tensor* shapes);
+
 // For the starts of the levels where the caller has none.
 std::uint64_t ms_deform_attn_workspace_bytes(std::int64_t levels, const lyk_tensor* level_starts);
 

@@ -1,7 +1,9 @@
 #include "client/tensor_checks.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <utility>
 
 #include "client/c_interface.hpp"
 #include "proto/limits.hpp"
@@ -10,6 +12,8 @@
 namespace lyk::client {
 
 namespace {
+
+constexpr std::size_t dimensions_max = 8;  // of any rule
 
 std::uint64_t element_bytes(const lyk_tensor& tensor) {
   return std::max<std::uint64_t>(tensor.dtype.bits / 8U, 1);
@@ -57,7 +61,7 @@ Result<void> check_sizes(const TensorRule& rule, const lyk_tensor& tensor) {
   return {};
 }
 
-// From the first to behind the last element, in elements. Strides are not negative.
+// From the first to behind the last element, in elements. Strides that count are not negative.
 std::int64_t span_of(const lyk_tensor& tensor) {
   if (element_count(tensor) == 0)
     return 0;
@@ -70,16 +74,16 @@ std::int64_t span_of(const lyk_tensor& tensor) {
 }
 
 Result<void> check_strides(const TensorRule& rule, const lyk_tensor& tensor) {
-  if (tensor.strides == nullptr)
+  if (tensor.strides == nullptr || element_count(tensor) == 0)
     return {};
   std::int64_t reach = 1;
   for (int d = 0; d < tensor.ndim; ++d) {
     const std::int64_t stride = tensor.strides[d];
     const std::int64_t steps = tensor.shape[d] - 1;
+    if (steps < 1)
+      continue;  // the stride of a size of one says nothing
     if (stride < 0)
       return bad_argument(rule.name, str("stride ", stride, " of dimension ", d, " is negative"));
-    if (steps < 1)
-      continue;
     if (stride == 0 && rule.access == Access::writes)
       return bad_argument(rule.name, str("stride 0 of dimension ", d, " makes it overlap itself"));
     if (stride > (limits::tensor_elements_max - reach) / steps)
@@ -108,11 +112,45 @@ Result<void> check_address(const TensorRule& rule, const lyk_tensor& tensor) {
   return {};
 }
 
+// A range of addresses.
+struct Range {
+  std::uint64_t begin = 0;
+  std::uint64_t bytes = 0;
+};
+
+Range range_of(const lyk_tensor& tensor) {
+  return {address(tensor), static_cast<std::uint64_t>(span_of(tensor)) * element_bytes(tensor)};
+}
+
+bool meet(const Range& a, const Range& b) {
+  return a.bytes != 0 && b.bytes != 0 && a.begin < b.begin + b.bytes && b.begin < a.begin + a.bytes;
+}
+
+// Whether each element of its range is one of its own, in whatever order.
+bool fills_its_range(const lyk_tensor& tensor) {
+  if (tensor.strides == nullptr || element_count(tensor) == 0)
+    return true;
+  std::array<std::pair<std::int64_t, std::int64_t>, dimensions_max> steps{};  // stride and size
+  const auto end = std::transform(tensor.strides, tensor.strides + tensor.ndim, tensor.shape,
+                                  steps.begin(), [](std::int64_t stride, std::int64_t size) {
+                                    return std::pair{size == 1 ? 0 : stride, size};
+                                  });
+  std::sort(steps.begin(), end);
+  std::int64_t filled = 1;
+  for (auto step = steps.begin(); step != end; ++step) {
+    if (step->first > filled)
+      return false;
+    filled += step->first * (step->second - 1);
+  }
+  return true;
+}
+
+// Whether they certainly share memory. Tensors with gaps may lie in each other's, as slices of one
+// buffer do; about most of those nothing is said.
 bool overlap(const lyk_tensor& a, const lyk_tensor& b) {
-  const auto end = [](const lyk_tensor& tensor) {
-    return address(tensor) + static_cast<std::uint64_t>(span_of(tensor)) * element_bytes(tensor);
-  };
-  return span_of(a) != 0 && span_of(b) != 0 && address(a) < end(b) && address(b) < end(a);
+  if (!meet(range_of(a), range_of(b)))
+    return false;
+  return address(a) == address(b) || (fills_its_range(a) && fills_its_range(b));
 }
 
 bool is_same_device(const lyk_tensor_device& a, const lyk_tensor_device& b) {
@@ -166,12 +204,22 @@ Result<void> check_together(std::span<const TensorRule> rules, const lyk_tensor*
               tensors[i]->device.device_id, ", and ", rules[0].name, " on ",
               static_cast<int>(tensors[0]->device.device_type), ":", tensors[0]->device.device_id));
   for (std::size_t i = 0; i < rules.size(); ++i) {
-    if (rules[i].access != Access::writes)
+    if (rules[i].access != Access::writes || tensors[i] == nullptr)
       continue;
     for (std::size_t j = 0; j < rules.size(); ++j)
       if (j != i && tensors[j] != nullptr && overlap(*tensors[i], *tensors[j]))
         return bad_argument(rules[i].name, str("it overlaps ", rules[j].name));
   }
+  return {};
+}
+
+Result<void> check_apart(const Scratch& scratch,
+                         std::span<const TensorRule> rules,
+                         const lyk_tensor* const* tensors) {
+  const Range range{reinterpret_cast<std::uintptr_t>(scratch.begin), scratch.bytes};
+  for (std::size_t i = 0; i < rules.size(); ++i)
+    if (tensors[i] != nullptr && meet(range, range_of(*tensors[i])) && fills_its_range(*tensors[i]))
+      return bad_argument(scratch.name, str("it overlaps ", rules[i].name));
   return {};
 }
 

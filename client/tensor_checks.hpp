@@ -48,9 +48,22 @@ private:
 // One tensor by itself: rank, sizes, dtype, strides, address. Errors: invalid_argument.
 Result<void> check_tensor(const TensorRule& rule, const lyk_tensor* tensor);
 
-// Tensors among each other: one device, and no output that overlaps anything. They have passed
-// check_tensor. Errors: invalid_argument.
+// Tensors among each other: one device, and no output that certainly overlaps anything; whether
+// tensors with gaps do is left to who takes them. They have passed check_tensor. Errors:
+// invalid_argument.
 Result<void> check_together(std::span<const TensorRule> rules, const lyk_tensor* const* tensors);
+
+// Memory that a call writes beside its tensors.
+struct Scratch {
+  std::string_view name;
+  const void* begin = nullptr;
+  std::uint64_t bytes = 0;
+};
+
+// That no tensor without gaps overlaps it. They have passed check_tensor. Errors: invalid_argument.
+Result<void> check_apart(const Scratch& scratch,
+                         std::span<const TensorRule> rules,
+                         const lyk_tensor* const* tensors);
 
 // ---- of a tensor that has passed check_tensor
 

@@ -79,6 +79,44 @@ TEST(DeformArguments, AreTakenAsTheyAre) {
   EXPECT_EQ(counting.refusal(managed.arguments(LYK_FORWARD)), "");
 }
 
+TEST(DeformArguments, MayBeSlicesOfOneBuffer) {
+  Counting counting;
+  DeformCall call;
+  call.value.strides = call.grad_value.strides = {480, 16, 8, 1};
+  call.grad_value.tensor.data = call.value.tensor.data;
+  call.grad_value.tensor.byte_offset = 4 * sizeof(float);
+  EXPECT_EQ(counting.refusal(call.arguments(LYK_BACKWARD)), "");
+  call.grad_value.tensor.byte_offset = 0;
+  EXPECT_EQ(counting.refusal(call.arguments(LYK_BACKWARD)), "grad_value: it overlaps value");
+  DeformCall permuted;  // heads first, and without gaps all the same
+  permuted.value.strides = {240, 4, 120, 1};
+  permuted.grad_value.tensor.data = permuted.value.tensor.data;
+  permuted.grad_value.tensor.byte_offset = 4 * sizeof(float);
+  EXPECT_EQ(counting.refusal(permuted.arguments(LYK_BACKWARD)), "grad_value: it overlaps value");
+}
+
+TEST(DeformArguments, MayHaveAWorkspaceWhoseRestIsAnybodys) {
+  Counting counting;
+  DeformCall call;
+  call.workspace = call.value.tensor.data;  // nothing of it is needed
+  call.workspace_bytes = 256;
+  EXPECT_EQ(counting.refusal(call.arguments(LYK_FORWARD)), "");
+  call.has_level_starts = false;
+  call.workspace = pretend_address((std::uintptr_t{1} << 40) - 256);  // it ends where value begins
+  call.workspace_bytes = 1024;
+  EXPECT_EQ(counting.refusal(call.arguments(LYK_FORWARD)), "");
+}
+
+TEST(DeformArguments, MayHaveAnyStrideWhereItSaysNothing) {
+  Counting counting;
+  DeformCall one{{.batch = 1}};
+  one.value.strides = {-7, 8, 4, 1};
+  EXPECT_EQ(counting.refusal(one.arguments(LYK_FORWARD)), "");
+  DeformCall none{{.levels = {0, 5}}};
+  none.value.strides = {-7, 3, std::numeric_limits<std::int64_t>::max(), -1};
+  EXPECT_EQ(counting.refusal(none.arguments(LYK_FORWARD)), "");
+}
+
 TEST(DeformArguments, MayBeEmptyInEveryDirection) {
   Counting counting;
   const DeformShape shapes[] = {
@@ -237,6 +275,20 @@ TEST(DeformArguments, AreRefusedByNameIfTheyContradictEachOther) {
        },
        "workspace: it does not begin at a multiple of 256 bytes"},
       {LYK_FORWARD, [](DeformCall& c) { c.workspace_bytes = 256; }, "workspace: NULL"},
+      {LYK_FORWARD,
+       [](DeformCall& c) {
+         c.has_level_starts = false;
+         c.workspace = c.output.tensor.data;
+         c.workspace_bytes = 256;
+       },
+       "workspace: it overlaps output"},
+      {LYK_FORWARD,
+       [](DeformCall& c) {
+         c.has_level_starts = false;
+         c.workspace = pretend_address((std::uintptr_t{1} << 40) + 256);  // in value
+         c.workspace_bytes = 256;
+       },
+       "workspace: it overlaps value"},
   };
   expect_refusals(rows, std::size(rows));
 }
@@ -274,6 +326,9 @@ TEST(DeformArguments, AreRefusedByNameIfSomethingIsMissing) {
   arguments.parameters = &wrong;
   EXPECT_EQ(counting.refusal(arguments),
             "parameters: its size is 4, not its sizeof (16 in this release)");
+  const lyk_ms_deform_attn_parameters reserved{sizeof(reserved), 9, call.host_shapes.data()};
+  arguments.parameters = &reserved;
+  EXPECT_EQ(counting.refusal(arguments), "parameters: reserved is 9, not zero");
   DeformCall no_shape;
   arguments = no_shape.arguments(LYK_FORWARD);
   no_shape.value.tensor.shape = nullptr;
@@ -295,6 +350,29 @@ TEST(DeformArguments, NeedAWorkspaceForTheLevelStartsAlone) {
   const lyk_tensor starts{};
   EXPECT_EQ(ms_deform_attn_workspace_bytes(4, nullptr), 32U);
   EXPECT_EQ(ms_deform_attn_workspace_bytes(4, &starts), 0U);
+}
+
+TEST(DeformWorkspace, FollowsFromTheShapeOfSpatialShapesAlone) {
+  const struct {
+    std::vector<std::int64_t> shape;
+    const char* text;
+  } rows[] = {
+      {{3, 2}, ""},
+      {{0, 2}, ""},
+      {{1024, 2}, ""},
+      {{3}, "spatial_shapes: 1 dimensions, not 2"},
+      {{3, 7}, "spatial_shapes: size 7 of dimension 1, not 2"},
+      {{-1, 2}, "spatial_shapes: -1 levels, not 0 to 1024"},
+      {{1025, 2}, "spatial_shapes: 1025 levels, not 0 to 1024"},
+  };
+  for (const auto& row : rows) {
+    test::TestTensor shapes;
+    shapes.shape = row.shape;
+    const auto levels = ms_deform_attn_levels(shapes.get());
+    EXPECT_EQ(levels ? std::string{} : levels.error().message, row.text);
+    EXPECT_EQ(levels ? *levels : row.shape[0], row.shape[0]);
+  }
+  EXPECT_EQ(ms_deform_attn_levels(nullptr).error().message, "spatial_shapes: NULL");
 }
 
 }  // namespace
