@@ -54,6 +54,18 @@ TEST(PtxAccess, LoadsExtendToTheRegister) {
   EXPECT_EQ(word_after("mov.u32 %r1, 0x12345678; st.global.u8 [%p+1], %r1;"), 0x7801U);
 }
 
+TEST(PtxAccess, AddressesInNarrowRegistersWrapAt32Bits) {
+  EXPECT_EQ(word_after("mov.u32 %r1, buffer; sub.u32 %r1, %r1, 8; st.shared.u32 [%r1+12], 5; "
+                       "ld.shared.u32 %r2, [buffer+4]; st.global.u32 [%p], %r2;"),
+            5U);
+  EXPECT_EQ(word_after("mov.u32 %r1, 0xfffffff8; st.local.v2.u32 [%r1+8], {6, 7}; "
+                       "ld.local.u32 %r2, [%r1+12]; st.global.u32 [%p], %r2;"),
+            7U);
+  EXPECT_EQ(word_after("mov.u32 %r1, 0xfffffff8; st.shared.u32 [buffer], 8; "
+                       "atom.shared.add.u32 %r2, [%r1+8], 1; st.global.u32 [%p], %r2;"),
+            8U);
+}
+
 TEST(PtxAccess, VectorsMoveAllTheirElements) {
   const std::vector<std::uint32_t> swapped = words_after(
       "ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%p]; st.global.v4.u32 [%p], {%r4, %r3, %r2, %r1};");

@@ -93,8 +93,7 @@ template <Space space>
 std::byte* place(const Instruction& in, Thread& thread, std::uint32_t bytes, std::uint32_t align) {
   if ((in.flags & orders_flag) != 0)
     fence(thread);
-  const Address address = thread.r[in.a] + static_cast<std::uint64_t>(in.constant);
-  return reach<space>(in, thread, {address, bytes, align, Access::strong_write});
+  return reach<space>(in, thread, {address_of(in, thread), bytes, align, Access::strong_write});
 }
 
 template <Space space, typename T, typename Operation>
@@ -332,11 +331,12 @@ void decode_atomic(Decoding& in) {
   const bool memory = space == Space::generic || space == Space::global || space == Space::shared;
   if (execute == nullptr || !memory || results.empty())
     return in.refuse_instruction();
-  Instruction parts{.d = results[0],
-                    .a = address.slot,
-                    .list = wide && exchanges ? 1U : 0U,
-                    .flags = words.memory.orders ? orders_flag : 0,
-                    .constant = address.offset};
+  Instruction parts{
+      .d = results[0],
+      .a = address.slot,
+      .list = wide && exchanges ? 1U : 0U,
+      .flags = (words.memory.orders ? orders_flag : 0) | (address.narrow ? narrow_flag : 0),
+      .constant = address.offset};
   if (words.count > 1)
     return emit_vector(in, words, execute, parts, results);
   parts.b = in.source(words.type);

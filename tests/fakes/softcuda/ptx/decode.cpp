@@ -208,7 +208,7 @@ AddressOperand Decoding::address() {
     return {};
   }
   if (operand.name.empty())
-    return {function_.constant(0), operand.offset, std::nullopt};
+    return {function_.constant(0), operand.offset, std::nullopt, false};
   const std::optional<Symbol> symbol = function_.find(operand.name);
   if (!symbol) {
     fail(lyk::str("unknown name ", lyk::quoted(operand.name)));
@@ -216,29 +216,29 @@ AddressOperand Decoding::address() {
   }
   if (symbol->kind == SymbolKind::variable_register) {
     // An address register may have 32 bits in the small spaces.
-    check_width(operand.name, symbol->type, bytes_of(symbol->type) == 4 ? Type::b32 : Type::b64,
-                Width::exact);
-    return {symbol->slot, operand.offset, std::nullopt};
+    const bool narrow = bytes_of(symbol->type) == 4;
+    check_width(operand.name, symbol->type, narrow ? Type::b32 : Type::b64, Width::exact);
+    return {symbol->slot, operand.offset, std::nullopt, narrow};
   }
   Operand base;
   base.name = operand.name;
   const std::uint32_t slot = named_slot(base, Type::b64, Width::exact);
   switch (symbol->kind) {
     case SymbolKind::kernel_parameter:
-      return {slot, operand.offset, Space::kernel_parameter};
+      return {slot, operand.offset, Space::kernel_parameter, false};
     case SymbolKind::frame_parameter:
-      return {slot, operand.offset, Space::frame_parameter};
+      return {slot, operand.offset, Space::frame_parameter, false};
     case SymbolKind::local:
-      return {slot, operand.offset, Space::local};
+      return {slot, operand.offset, Space::local, false};
     case SymbolKind::shared:
     case SymbolKind::dynamic_shared:
-      return {slot, operand.offset, Space::shared};
+      return {slot, operand.offset, Space::shared, false};
     case SymbolKind::global:
     case SymbolKind::function:
     case SymbolKind::variable_register:
       break;
   }
-  return {slot, operand.offset, Space::global};
+  return {slot, operand.offset, Space::global, false};
 }
 
 std::optional<std::int64_t> Decoding::immediate() {

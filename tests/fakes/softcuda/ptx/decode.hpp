@@ -59,6 +59,7 @@ struct AddressOperand {
   std::uint32_t slot;  // of the base
   std::int64_t offset;
   std::optional<Space> space;  // where the base is a variable: the space it lies in
+  bool narrow = false;         // the base is a 32-bit register: the sum has 32 bits, too
 };
 
 class Decoding {

@@ -14,6 +14,7 @@ namespace {
 constexpr std::uint32_t strong_flag = 1;
 constexpr std::uint32_t orders_flag = 2;
 constexpr std::uint32_t register_shift = 8;  // the bytes of the result's register
+constexpr std::uint32_t register_mask = 0xff;
 
 void note_order(const Instruction& in, Thread& thread) {
   if ((in.flags & orders_flag) == 0)
@@ -33,10 +34,6 @@ std::uint64_t extended(const std::byte* from, [[maybe_unused]] std::uint32_t reg
   }
 }
 
-Address address_of(const Instruction& in, const Thread& thread) {
-  return thread.r[in.a] + static_cast<std::uint64_t>(in.constant);
-}
-
 template <Space space, typename T>
 Step load(const Instruction& in, Thread& thread) {
   const Access access = (in.flags & strong_flag) != 0 ? Access::strong_read : Access::read;
@@ -44,7 +41,7 @@ Step load(const Instruction& in, Thread& thread) {
       reach<space>(in, thread, {address_of(in, thread), sizeof(T), sizeof(T), access});
   if (from == nullptr)
     return Step::stop;
-  thread.r[in.d] = extended<T>(from, in.flags >> register_shift);
+  thread.r[in.d] = extended<T>(from, in.flags >> register_shift & register_mask);
   note_order(in, thread);
   return Step::next;
 }
@@ -60,7 +57,8 @@ Step load_vector(const Instruction& in, Thread& thread) {
     return Step::stop;
   const std::uint32_t* const slots = thread.function->lists.data() + in.list;
   for (std::uint32_t i = 0; i < in.d; ++i)
-    thread.r[slots[i]] = extended<T>(from + i * sizeof(T), in.flags >> register_shift);
+    thread.r[slots[i]] =
+        extended<T>(from + i * sizeof(T), in.flags >> register_shift & register_mask);
   note_order(in, thread);
   return Step::next;
 }
@@ -130,8 +128,9 @@ Choice choose_store(Type type) {
   }
 }
 
-std::uint32_t flags_of(const MemoryWords& words) {
-  return (words.strong ? strong_flag : 0) | (words.orders ? orders_flag : 0);
+std::uint32_t flags_of(const MemoryWords& words, const AddressOperand& address) {
+  return (words.strong ? strong_flag : 0) | (words.orders ? orders_flag : 0) |
+         (address.narrow ? narrow_flag : 0);
 }
 
 struct Shape {
@@ -197,7 +196,8 @@ void decode_load(Decoding& in) {
   const Choice choice = pick_space(space_of(in, words, address),
                                    [&]<Space space>() { return choose_load<space>(shape.type); });
   Instruction parts{.d = slots[0], .a = address.slot, .constant = address.offset};
-  parts.flags = flags_of(words) | in.register_bytes(first_register(result)) << register_shift;
+  parts.flags = flags_of(words, address) | in.register_bytes(first_register(result))
+                                               << register_shift;
   if (slots.size() == 1) {
     in.emit(choice.single, parts);
     return;
@@ -220,8 +220,10 @@ void decode_store(Decoding& in) {
     return in.fail("a kernel cannot write its parameters");
   const Choice choice =
       pick_space(space, [&]<Space chosen>() { return choose_store<chosen>(shape.type); });
-  Instruction parts{
-      .a = address.slot, .b = slots[0], .flags = flags_of(words), .constant = address.offset};
+  Instruction parts{.a = address.slot,
+                    .b = slots[0],
+                    .flags = flags_of(words, address),
+                    .constant = address.offset};
   if (slots.size() == 1) {
     in.emit(choice.single, parts);
     return;

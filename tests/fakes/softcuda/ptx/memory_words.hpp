@@ -27,6 +27,15 @@ struct MemoryWords {
 // The space of an access, from its words and its address.
 [[nodiscard]] Space space_of(Decoding& in, const MemoryWords& words, const AddressOperand& address);
 
+// Instruction::flags of all accesses: the address is cut to 32 bits.
+inline constexpr std::uint32_t narrow_flag = 1U << 31;
+
+// The address of an access whose base is in `a` and whose offset is `constant`.
+[[nodiscard]] inline Address address_of(const Instruction& in, const Thread& thread) {
+  const Address sum = thread.r[in.a] + static_cast<std::uint64_t>(in.constant);
+  return (in.flags & narrow_flag) != 0 ? static_cast<std::uint32_t>(sum) : sum;
+}
+
 // Takes the operand of a cache policy, if the words announced one.
 void take_policy(Decoding& in, const MemoryWords& words);
 
