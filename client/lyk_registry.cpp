@@ -3,6 +3,8 @@
 #include <pthread.h>
 
 #include <array>
+#include <atomic>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -13,15 +15,43 @@
 
 namespace lyk::client {
 
+namespace {
+
+constinit std::atomic<Registry*> published{nullptr};
+// By this thread, for a fork: another one may publish the registry in between.
+constinit thread_local Registry* locked = nullptr;
+
+void lock_before_fork() {
+  locked = published.load(std::memory_order_acquire);
+  if (locked != nullptr)
+    locked->lock();
+}
+
+void unlock_after_fork() {
+  if (locked != nullptr)
+    locked->unlock();
+}
+
+// While the library is loaded, since that happens once, before any call. Without memory for the
+// handlers a fork may inherit a locked registry, and nothing else.
+[[gnu::constructor]] void watch_forks() {
+  (void)::pthread_atfork(lock_before_fork, unlock_after_fork, unlock_after_fork);
+}
+
+}  // namespace
+
+// No static variable of a function and no call_once: a child that was forked in the middle of those
+// waits for ever for a thread that it does not have. Making a registry touches memory only, so
+// threads that come at once each make one, and all but the first throw theirs away.
 Registry& process_registry() {
-  static Registry* const registry = [] {
-    auto* const made = new Registry{{.environment = Environment::of_process()}};
-    // Without memory for the handlers a fork may inherit a locked registry, and nothing else.
-    (void)::pthread_atfork([] { process_registry().lock(); }, [] { process_registry().unlock(); },
-                           [] { process_registry().unlock(); });
-    return made;
-  }();
-  return *registry;
+  if (Registry* registry = published.load(std::memory_order_acquire)) [[likely]]
+    return *registry;
+  auto made =
+      std::make_unique<Registry>(Registry::Options{.environment = Environment::of_process()});
+  Registry* first = nullptr;
+  if (!published.compare_exchange_strong(first, made.get(), std::memory_order_acq_rel))
+    return *first;
+  return *made.release();
 }
 
 }  // namespace lyk::client
