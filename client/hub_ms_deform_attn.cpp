@@ -49,6 +49,21 @@ Result<void> check_stream(const lyk_cu_functions& cu, lyk_cu_stream stream, cons
   return {};
 }
 
+// Work on the legacy default stream would end a capture on any stream that waits for it; a look
+// does not, and says so.
+Result<void> check_no_capture_elsewhere(const lyk_cu_functions& cu, lyk_cu_stream stream) {
+  if (reinterpret_cast<std::uintptr_t>(stream) > LYK_CU_STREAM_LEGACY)
+    return {};
+  int status = LYK_CU_CAPTURE_STATUS_NONE;
+  const lyk_cu_result result = cu.stream_is_capturing(stream, &status);
+  if (result == LYK_CU_STREAM_CAPTURE_IMPLICIT)
+    return Error{Code::not_eligible,
+                 "another stream captures, and the default stream would end that"};
+  if (result != LYK_CU_SUCCESS)
+    return cuda_error(cu, result, "ask whether another stream captures");
+  return {};
+}
+
 Result<void> fill_zero(const lyk_cu_functions& cu, const lyk_tensor& tensor, lyk_cu_stream stream) {
   const auto bytes = static_cast<std::size_t>(element_count(tensor) * float_bytes);
   if (bytes != 0)
@@ -174,6 +189,7 @@ Result<void> run_hub_ms_deform_attn(Hub& hub, const lyk_arguments& arguments) {
   LYK_TRY_ASSIGN(const CurrentContext current, CurrentContext::enter(cu, gpu.context));
   auto* stream = static_cast<lyk_cu_stream>(arguments.stream);
   LYK_TRY(check_stream(cu, stream, gpu));
+  LYK_TRY(check_no_capture_elsewhere(cu, stream));
   if (is_empty)
     return fill_outputs(cu, arguments, stream);
 

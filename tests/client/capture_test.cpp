@@ -106,6 +106,31 @@ TEST(CaptureRules, TheDefaultStreamIsLeftAloneWhileABlockingOneCaptures) {
   EXPECT_EQ(said, "");
 }
 
+// As above with everything loaded and run: work on the default stream would still end the capture.
+TEST(FailureRules, TheDefaultStreamIsLeftAloneInEveryCallWhileABlockingOneCaptures) {
+  for (const std::uintptr_t number : {0U, 1U}) {
+    const std::string said = in_child(softcuda_variables(), [&]() -> std::string {
+      Scene scene;
+      GpuCall empty{scene.gpu, {.queries = 0, .levels = {2, 3}}, 1};
+      scene.call.description().stream = pretend_address(number);
+      empty.description().stream = pretend_address(number);
+      std::string wrong = scene.world.call(scene.call.forward());
+      lyk_cu_stream captured = scene.gpu.stream(0);
+      SoftGpu::must(scene.gpu.host.begin_capture(captured, 2), "cuStreamBeginCapture");
+      wrong += expect(scene.world.call(scene.call.forward()),
+                      "not_eligible: ms_deform_attn: hub: another stream captures, and the default "
+                      "stream would end that");
+      wrong += expect_prefix(scene.world.call(empty.backward()), "not_eligible: ");
+      CUgraph_st* graph = nullptr;
+      SoftGpu::must(scene.gpu.host.end_capture(captured, &graph), "cuStreamEndCapture");
+      wrong += scene.world.call(scene.call.forward());
+      wrong += scene.world.call(empty.backward());
+      return wrong + expect_count(scene.world.warnings(), 0);
+    });
+    EXPECT_EQ(said, "") << number;
+  }
+}
+
 // ---- fork
 
 TEST(ForkRules, AChildOfAProcessThatUsedTheDriverKeepsItsOwnWay) {
