@@ -23,6 +23,7 @@
 #include <optional>
 #include <utility>
 
+#include "client/shortage.hpp"
 #include "proto/text.hpp"
 
 namespace lyk::client {
@@ -177,19 +178,19 @@ Result<Mapping> map_stacks() {
   void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
   if (memory == MAP_FAILED)
-    return os_error(errno, "map stacks");
+    return passing_error(errno, "map stacks");
   return Mapping{static_cast<std::byte*>(memory), Unmap{bytes}};
 }
 
 // Out of the way of descriptors 0 to 3, wherever a host without standard streams would put it.
 Result<UniqueFd> above_service_fd(UniqueFd fd, std::string_view what) {
   if (!fd)
-    return os_error(errno, what);
+    return passing_error(errno, what);
   if (fd.get() > service_fd)
     return fd;
   UniqueFd moved{::fcntl(fd.get(), F_DUPFD_CLOEXEC, service_fd + 1)};
   if (!moved)
-    return os_error(errno, what);
+    return passing_error(errno, what);
   return moved;
 }
 
@@ -247,7 +248,7 @@ Result<void> run_usher(Start& start, std::byte* stack_top) {
   const int number = errno;
   (void)::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pid < 0)
-    return os_error(number, "clone");
+    return passing_error(number, "clone");
   // By its own id only; raw, because the wrapper is a cancellation point. If a wait of the host
   // that asked for everything (__WALL) was faster, there is nothing left to do.
   while (::syscall(SYS_wait4, pid, nullptr, __WCLONE, nullptr) < 0 && errno == EINTR) {
@@ -293,7 +294,7 @@ Result<std::string> find_program(const Settings& settings) {
 Result<UniqueFd> activate(const std::string& program, const Environment& environment) {
   std::array<int, 2> pair{-1, -1};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0)
-    return os_error(errno, "make a socket pair");
+    return passing_error(errno, "make a socket pair");
   UniqueFd ours{pair[0]};
   LYK_TRY_ASSIGN(const UniqueFd theirs, above_service_fd(UniqueFd{pair[1]}, "duplicate a socket"));
   LYK_TRY_ASSIGN(
@@ -316,6 +317,8 @@ Result<UniqueFd> activate(const std::string& program, const Environment& environ
               .fds_max = open_files_max(),
               .service_stack_top = stacks.get() + 2 * stack_bytes};
   LYK_TRY(run_usher(start, stacks.get() + stack_bytes));
+  if (is_shortage(start.error))
+    return passing_error(start.error, str("start ", quoted(program)));
   if (start.error != 0)
     return Error{Code::network, os_error(start.error, str("start ", quoted(program))).message};
   return ours;

@@ -29,7 +29,8 @@ Result<std::string> find_program(const Settings& settings);
 // Starts `program` and returns our end. The service inherits the environment, without what systemd
 // said to the host alone. An error of exec itself is reported here (network); a program that ends
 // later closes its end. Standard input and output are /dev/null, standard error is the host's,
-// unless that is a pipe: whoever reads it would wait for the service too.
+// unless that is a pipe: whoever reads it would wait for the service too. not_eligible: the process
+// is short of descriptors, memory or processes.
 Result<UniqueFd> activate(const std::string& program, const Environment& environment);
 
 }  // namespace lyk::client

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "client/activation.hpp"
+#include "client/shortage.hpp"
 #include "proto/limits.hpp"
 #include "proto/text.hpp"
 
@@ -76,7 +77,7 @@ Result<Attempt> try_socket(const std::string& path, const Settings& settings, Au
   std::copy(path.begin(), path.end(), std::begin(address.sun_path));  // the rest stays NUL
   Attempt attempt{UniqueFd{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)}, {}};
   if (!attempt.socket)
-    return os_error(errno, "make a socket");
+    return passing_error(errno, "make a socket");
   const int number = connect_patiently(attempt.socket.get(), address);
   if (number == EAGAIN)
     return Error{Code::busy, str("service at ", quoted(path), ": it accepts no connection")};

@@ -1,10 +1,14 @@
 #include "client/driver.hpp"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 
+#include <cerrno>
 #include <utility>
 
+#include "client/shortage.hpp"
 #include "proto/text.hpp"
+#include "proto/unique.hpp"
 
 namespace lyk::client {
 
@@ -57,6 +61,10 @@ Result<Driver> open_driver(const std::string& library) {
   // Never closed: the driver has threads of its own, and others in this process use it too.
   void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
+    // The loader says only in words what it met: whether a file can be opened now is asked anew.
+    const UniqueFd any{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
+    if (!any && is_shortage(errno))
+      return Error{Code::busy, os_error(errno, "open the driver").message};
     const char* why = ::dlerror();
     return Error{Code::no_driver, str("no driver: ", why == nullptr ? library.c_str() : why)};
   }
@@ -123,10 +131,14 @@ Result<const Driver*> DriverHolder::get() {
 }
 
 Result<const Driver*> DriverHolder::open() {
+  // First, since a child of a fork from here on may inherit the mutex locked.
+  mark_.set();
   const std::lock_guard lock{mutex_};
   if (!driver_) {
-    mark_.set();
-    driver_ = std::make_unique<const Result<Driver>>(open_driver(library_));
+    auto opened = open_driver(library_);
+    if (!opened && opened.error().code == Code::busy)
+      return Error{Code::not_eligible, opened.error().message};
+    driver_ = std::make_unique<const Result<Driver>>(std::move(opened));
   }
   if (!*driver_)
     return driver_->error();

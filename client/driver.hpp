@@ -28,7 +28,8 @@ struct Driver {
 
 // Opens `library`, looks its functions up, and initialises it. Errors: no_driver (there is none, or
 // it knows no device), not_eligible (it does not work in this process, which is the child of one
-// that used it), refused (something else has that name, or it is too old, or it does not start).
+// that used it), refused (something else has that name, or it is too old, or it does not start),
+// busy (this process has no room for a descriptor).
 Result<Driver> open_driver(const std::string& library);
 
 // What a failed call of the driver means: cuda for a sticky error, after which every call of this
@@ -48,8 +49,9 @@ class DriverHolder {
 public:
   explicit DriverHolder(std::string library) : library_(std::move(library)) {}
 
-  // Opens it the first time; what came of that holds for the rest of the process. Errors: as
-  // open_driver, and not_eligible in a child of a process in which this library opened it.
+  // Opens it the first time; what came of that holds for the rest of the process, unless it was
+  // busy. Errors: as open_driver, with not_eligible for busy and in a child of a process in which
+  // this library opened it.
   Result<const Driver*> get();
 
 private:

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "client/context.hpp"
+#include "client/shortage.hpp"
 #include "proto/limits.hpp"
 #include "proto/text.hpp"
 
@@ -74,7 +75,7 @@ Result<lyk_cu_module> load_image(const lyk_cu_functions& cu, const ResolvedImage
   // Private, since older kernels refuse any shared mapping of what is sealed against writing.
   const Mapping bytes{image.fd.get(), description.bytes + (is_ptx ? 1 : 0)};
   if (!bytes.is_mapped())
-    return os_error(errno, "map the image");
+    return passing_error(errno, "map the image");
 
   std::array<char, limits::jit_log_bytes> log{};
   std::array<int, 2> options{jit_error_log_buffer, jit_error_log_buffer_bytes};

@@ -37,7 +37,7 @@ struct Module {
 
 // Loads the image into the current context, with every kernel of `abi` on the device already: a
 // kernel that is loaded lazily would allocate in the middle of a capture. Errors: cuda_error, with
-// what the driver's compiler said about PTX; io (no room to map the image).
+// what the driver's compiler said about PTX; not_eligible (no room to map the image).
 Result<std::unique_ptr<Module>> load_module(const Driver& driver,
                                             const ResolvedImage& image,
                                             const LaunchAbi& abi);
