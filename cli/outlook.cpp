@@ -25,6 +25,11 @@ Obstacle forbidden(const std::string& by) {
           str("unset ", by.substr(0, by.find_first_of("= ")))};
 }
 
+// An error of parse_policy, whose text begins with the name of the variable.
+Obstacle bad_variable(const Error& error) {
+  return {error, str("correct or unset ", error.message.substr(0, error.message.find(' ')))};
+}
+
 Obstacle without_gpus(const Error& error) {
   if (error.code == Code::no_driver)
     return {error, "install NVIDIA's driver: nvidia-smi must list the GPU"};
@@ -170,6 +175,8 @@ Outlook ask_for_image(const Asked& asked,
 std::optional<Obstacle> first_obstacle(std::string_view slot, const Situation& situation) {
   if (const auto by = client::forbidden_by(situation.policy, slot, client::hub_name); !by.empty())
     return forbidden(by);
+  if (!situation.policy.settings)
+    return bad_variable(situation.policy.settings.error());
   if (!situation.gpus)
     return without_gpus(situation.gpus.error());
   if (!situation.service)

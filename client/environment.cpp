@@ -11,6 +11,7 @@ namespace lyk::client {
 namespace {
 
 constexpr std::string_view disable_variable = "LIBREYOLO_KERNELS_DISABLE";
+constexpr std::string_view all_of_ours = "lyk";  // this library's name in LibreYOLO
 
 // Without blanks around it and in lower case, as LibreYOLO compares values.
 std::string word(std::string_view text) {
@@ -30,28 +31,31 @@ void parse_only(Policy& policy, const Environment& environment) {
     const std::string value = word(environment.value(variable));
     if (value.empty())
       continue;
-    if (value != "lyk") {  // our own name there: all of ours
-      policy.only = value == "off" ? reference_name : std::string_view{value};
-      policy.only_variable = str(variable, "=", value);
-    }
+    policy.only = value == "off" ? reference_name : std::string_view{value};
+    policy.only_variable = str(variable, "=", value);
     return;
   }
 }
 
-std::vector<Disabled> parse_disabled(const Environment& environment) {
-  std::vector<Disabled> out;
+// One that means nothing is an error, and the others hold all the same.
+Result<void> parse_disabled(Policy& policy, const Environment& environment) {
+  Result<void> out;
   std::string_view rest = environment.value(disable_variable);
   while (!rest.empty()) {
     const auto comma = rest.find(',');
     const std::string entry = word(rest.substr(0, comma));
     rest = comma == std::string_view::npos ? std::string_view{} : rest.substr(comma + 1);
-    const auto colon = entry.find(':');
     if (entry.empty())
       continue;
-    if (colon == std::string::npos)
-      out.push_back({entry, {}});
+    const auto colon = entry.find(':');
+    Disabled disabled{word(entry.substr(0, colon)), {}};
+    if (colon != std::string::npos)
+      disabled.implementation = word(entry.substr(colon + 1));
+    if (disabled.slot.empty() || (colon != std::string::npos && disabled.implementation.empty()))
+      out = Error{Code::invalid_argument,
+                  str(disable_variable, " ", quoted(entry), ": not a slot or slot:implementation")};
     else
-      out.push_back({word(entry.substr(0, colon)), word(entry.substr(colon + 1))});
+      policy.disabled.push_back(std::move(disabled));
   }
   return out;
 }
@@ -64,20 +68,28 @@ bool parse_deterministic(const Environment& environment) {
 
 }  // namespace
 
+bool is_own_name(std::string_view name) {
+  return name == hub_name || name == "cuda" || name == "cpu";
+}
+
 Policy parse_policy(Environment environment) {
   Policy policy;
   parse_only(policy, environment);
-  policy.disabled = parse_disabled(environment);
   policy.deterministic = parse_deterministic(environment);
+  policy.hub_forbidden = parse_hub_forbidden(environment);
+  const auto disabled = parse_disabled(policy, environment);
   policy.settings = parse_settings(std::move(environment));
+  if (!disabled)
+    policy.settings = disabled.error();
   return policy;
 }
 
 std::string forbidden_by(const Policy& policy, std::string_view slot, std::string_view name) {
-  if (!policy.only.empty() && name != policy.only && name != reference_name)
+  const bool is_meant = policy.only == all_of_ours ? is_own_name(name) : name == policy.only;
+  if (!policy.only.empty() && !is_meant && name != reference_name)
     return policy.only_variable;
-  if (name == hub_name && policy.settings && !policy.settings->hub_forbidden.empty())
-    return policy.settings->hub_forbidden;
+  if (name == hub_name && !policy.hub_forbidden.empty())
+    return policy.hub_forbidden;
   for (const Disabled& entry : policy.disabled)
     if (entry.slot == slot && (entry.implementation.empty() || entry.implementation == name))
       return str(disable_variable, " names ", slot, entry.implementation.empty() ? "" : ":",

@@ -17,6 +17,10 @@ namespace lyk::client {
 inline constexpr std::string_view hub_name = "hub";
 inline constexpr std::string_view reference_name = "reference";
 
+// Whether a name is the library's own, which nobody else can register. `reference` is not: a host
+// may have a better one.
+bool is_own_name(std::string_view name);
+
 // One entry of LIBREYOLO_KERNELS_DISABLE.
 struct Disabled {
   std::string slot;
@@ -24,12 +28,14 @@ struct Disabled {
 };
 
 struct Policy {
-  std::string only;           // LIBREYOLO_KERNELS: the one name beside `reference`; empty: all
+  // LIBREYOLO_KERNELS: the one name beside `reference`, or "lyk" for all of ours; empty: all.
+  std::string only;
   std::string only_variable;  // "LIBREYOLO_KERNELS=off", for reasons
   std::vector<Disabled> disabled;
   bool deterministic = false;  // LIBREYOLO_KERNELS_DETERMINISTIC
+  std::string hub_forbidden;   // as Settings::hub_forbidden
   // Where a service may be found, and whether it may be asked. An invalid_argument error names the
-  // variable whose value means nothing.
+  // variable, of all that are read here, whose value means nothing.
   Result<Settings> settings = Settings{};
 };
 

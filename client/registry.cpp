@@ -163,7 +163,7 @@ Result<void> Registry::add(std::string_view slot_name, const lyk_implementation&
   if (!is_implementation_name(name))
     return bad_argument("implementation",
                         str("name ", quoted(name), " is not 1 to 64 of a-z, 0-9, _, - and ."));
-  if (name == hub_name || name == "cuda" || name == "cpu")
+  if (is_own_name(name))
     return bad_argument("implementation", str("name ", quoted(name), " is the library's own"));
   if (implementation.fn == nullptr)
     return bad_argument("implementation", "its fn is NULL");

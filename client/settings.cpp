@@ -79,22 +79,6 @@ Result<void> parse_wait(Settings& settings) {
   return {};
 }
 
-// LibreYOLO's words for no; anything else is a yes.
-std::string parse_hub_forbidden(const Environment& environment) {
-  constexpr std::string_view variable = "LIBREYOLO_HUB_KERNELS";
-  constexpr std::string_view blanks = " \t\r\n";
-  const auto value = environment.value(variable);
-  const auto first = value.find_first_not_of(blanks);
-  if (first == std::string_view::npos)
-    return {};
-  std::string word{value.substr(first, value.find_last_not_of(blanks) + 1 - first)};
-  std::transform(word.begin(), word.end(), word.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  constexpr std::array<std::string_view, 4> words{"0", "false", "off", "no"};
-  const bool is_no = std::find(words.begin(), words.end(), word) != words.end();
-  return is_no ? str(variable, "=", word) : std::string{};
-}
-
 }  // namespace
 
 Environment Environment::of_process() {
@@ -126,6 +110,22 @@ Result<Settings> parse_settings(Environment environment) {
   LYK_TRY(parse_wait(settings));
   settings.hub_forbidden = parse_hub_forbidden(settings.environment);
   return settings;
+}
+
+// LibreYOLO's words for no; anything else is a yes.
+std::string parse_hub_forbidden(const Environment& environment) {
+  constexpr std::string_view variable = "LIBREYOLO_HUB_KERNELS";
+  constexpr std::string_view blanks = " \t\r\n";
+  const auto value = environment.value(variable);
+  const auto first = value.find_first_not_of(blanks);
+  if (first == std::string_view::npos)
+    return {};
+  std::string word{value.substr(first, value.find_last_not_of(blanks) + 1 - first)};
+  std::transform(word.begin(), word.end(), word.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  constexpr std::array<std::string_view, 4> words{"0", "false", "off", "no"};
+  const bool is_no = std::find(words.begin(), words.end(), word) != words.end();
+  return is_no ? str(variable, "=", word) : std::string{};
 }
 
 }  // namespace lyk::client

@@ -48,4 +48,7 @@ struct Settings {
 // An invalid_argument error names the variable whose value means nothing.
 Result<Settings> parse_settings(Environment environment);
 
+// Settings::hub_forbidden, which no other variable can make unreadable.
+std::string parse_hub_forbidden(const Environment& environment);
+
 }  // namespace lyk::client

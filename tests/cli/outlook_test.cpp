@@ -44,6 +44,14 @@ const Row rows[] = {
      [](Situation& s) { s.policy = policy_of("LIBREYOLO_KERNELS_DISABLE=nms,ms_deform_attn:hub"); },
      Code::not_eligible, "LIBREYOLO_KERNELS_DISABLE names ms_deform_attn:hub: hub may not run",
      "unset LIBREYOLO_KERNELS_DISABLE"},
+    {"a variable that means nothing",
+     [](Situation& s) { s.policy = policy_of("LIBREYOLO_KERNELS_WAIT=soon"); },
+     Code::invalid_argument, "LIBREYOLO_KERNELS_WAIT 'soon': not a number of seconds",
+     "correct or unset LIBREYOLO_KERNELS_WAIT"},
+    {"a disabled slot without a name",
+     [](Situation& s) { s.policy = policy_of("LIBREYOLO_KERNELS_DISABLE=:hub"); },
+     Code::invalid_argument, "LIBREYOLO_KERNELS_DISABLE ':hub': not a slot or slot:implementation",
+     "correct or unset LIBREYOLO_KERNELS_DISABLE"},
     {"no driver",
      [](Situation& s) {
        s.gpus = Error{Code::no_driver, "no driver: gone"};

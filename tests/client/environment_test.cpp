@@ -28,7 +28,11 @@ TEST(Policy, AllowsOrForbidsImplementationsByTheEnvironment) {
       {{"LIBREYOLO_KERNELS= Reference\n"}, "s", "hub", "LIBREYOLO_KERNELS=reference"},
       {{"LIBREYOLO_KERNELS=reference"}, "s", "reference", ""},
       {{"LIBREYOLO_KERNELS=lyk"}, "s", "hub", ""},
-      {{"LIBREYOLO_KERNELS=lyk"}, "s", "mine", ""},
+      {{"LIBREYOLO_KERNELS= LYK"}, "s", "cpu", ""},
+      {{"LIBREYOLO_KERNELS=lyk"}, "s", "reference", ""},
+      {{"LIBREYOLO_KERNELS=lyk"}, "s", "mine", "LIBREYOLO_KERNELS=lyk"},
+      {{"LIBREYOLO_KERNELS=lyk"}, "s", "lyk", "LIBREYOLO_KERNELS=lyk"},
+      {{"LIBREYOLO_KERNELS=lyk", "LIBREYOLO_HUB_KERNELS=0"}, "s", "hub", "LIBREYOLO_HUB_KERNELS=0"},
       {{"LIBREYOLO_KERNELS=Mine"}, "s", "mine", ""},
       {{"LIBREYOLO_KERNELS=mine"}, "s", "hub", "LIBREYOLO_KERNELS=mine"},
       {{"LIBREYOLO_KERNELS=mine"}, "s", "reference", ""},
@@ -54,7 +58,7 @@ TEST(Policy, AllowsOrForbidsImplementationsByTheEnvironment) {
        "hub",
        "LIBREYOLO_KERNELS_DISABLE names s:hub"},
       {{"LIBREYOLO_KERNELS_DISABLE=a,s:hub"}, "s", "mine", ""},
-      {{"LIBREYOLO_KERNELS_DISABLE=,,:"}, "s", "hub", ""},
+      {{"LIBREYOLO_KERNELS_DISABLE=,,"}, "s", "hub", ""},
   };
   for (const auto& row : rows)
     EXPECT_EQ(reason(row.variables, row.slot, row.name), row.reason)
@@ -78,6 +82,26 @@ TEST(Policy, KeepsWhatIsWrongWithWhereAServiceIsForWhoAsksIt) {
   EXPECT_EQ(policy.settings.error().message,
             "LIBREYOLO_KERNELS_WAIT 'soon': not a number of seconds");
   EXPECT_EQ(forbidden_by(policy, "s", "hub"), "");
+}
+
+TEST(Policy, ForbidsTheHubWhateverElseIsWrong) {
+  EXPECT_EQ(reason({"LIBREYOLO_HUB_KERNELS=0", "LIBREYOLO_KERNELS_WAIT=soon"}, "s", "hub"),
+            "LIBREYOLO_HUB_KERNELS=0");
+}
+
+TEST(Policy, NamesAnEntryOfTheDisabledThatMeansNothing) {
+  for (const char* entry : {":hub", "s:", ":", " : "}) {
+    const Policy policy =
+        parse_policy({{std::string{"LIBREYOLO_KERNELS_DISABLE=a,"} + entry + ",b"}});
+    ASSERT_FALSE(policy.settings) << entry;
+    EXPECT_EQ(policy.settings.error().code, Code::invalid_argument);
+    EXPECT_NE(policy.settings.error().message.find("': not a slot or slot:implementation"),
+              std::string::npos)
+        << policy.settings.error().message;
+    EXPECT_EQ(forbidden_by(policy, "a", "hub"), "LIBREYOLO_KERNELS_DISABLE names a");
+    EXPECT_EQ(forbidden_by(policy, "b", "hub"), "LIBREYOLO_KERNELS_DISABLE names b");
+    EXPECT_EQ(forbidden_by(policy, "s", "hub"), "");
+  }
 }
 
 }  // namespace
