@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <thread>
 
 #include "proto/text.hpp"
 #include "tests/softcuda/ptx_fixture.hpp"
@@ -285,6 +286,29 @@ TEST(PtxAccess, TooDeepCallsOverflowTheStack) {
   const auto fault = device.run("k", {}, Arguments{});
   ASSERT_TRUE(fault);
   EXPECT_EQ(fault->kind, FaultKind::stack_overflow);
+}
+
+TEST(PtxAccess, KernelsOfTwoThreadsLoseNoUpdates) {
+  Device device{lyk::str(header, R"(
+.visible .entry k(.param .u64 p)
+{
+  .reg .b64 %p; .reg .b32 %r; .reg .pred %q;
+  ld.param.u64 %p, [p];
+  mov.u32 %r, 0;
+again:
+  red.global.add.u32 [%p], 1;
+  add.u32 %r, %r, 1;
+  setp.lt.u32 %q, %r, 1000;
+  @%q bra again;
+})")};
+  const Address counter = device.put(std::vector<std::uint32_t>{0});
+  Launch launch;
+  launch.block.x = 32;
+  const auto work = [&] { device.run_well("k", launch, Arguments{counter}); };
+  std::thread other{work};
+  work();
+  other.join();
+  EXPECT_EQ(device.get<std::uint32_t>(counter, 1)[0], 64'000U);
 }
 
 TEST(PtxAccess, PlacesAreThoseOfTheLaunch) {

@@ -1,5 +1,5 @@
 // atom and red: one read and one write that nothing comes between. Threads run one after another
-// here, so nothing ever does.
+// here, and so do kernels (run.hpp), so nothing ever does.
 #include <bit>
 #include <cmath>
 #include <cstring>

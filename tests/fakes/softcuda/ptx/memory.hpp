@@ -10,9 +10,10 @@
 //
 // Thread rule: every member may be called from any thread. The table of allocations has a lock; the
 // bytes have none, as on a device: two copies, or a copy and a kernel, that touch the same bytes at
-// the same time are the caller's race. A run works on the allocations that were live when it
-// began and keeps their bytes alive, so a free during a run is safe, but is not noticed by that
-// run: a driver lets the device come to rest before it frees, as cuMemFree does.
+// the same time are the caller's race. Kernels do not meet: runs take turns. A run works on the
+// allocations that were live when it began and keeps their bytes alive, so a free during a run is
+// safe, but is not noticed by that run: a driver lets the device come to rest before it frees, as
+// cuMemFree does.
 #pragma once
 
 #include <cstddef>
@@ -74,6 +75,8 @@ public:
   [[nodiscard]] std::uint64_t bytes_used() const;
   // What is live now, in the order of addresses. For run().
   [[nodiscard]] std::vector<std::shared_ptr<Allocation>> live() const;
+  // Held by a run as long as it lasts.
+  [[nodiscard]] std::mutex& kernels() { return kernels_; }
 
 private:
   [[nodiscard]] std::shared_ptr<Allocation> holder(Address address, std::uint64_t bytes) const;
@@ -83,6 +86,7 @@ private:
   std::map<Address, std::shared_ptr<Allocation>> allocations_;
   Address next_ = device_base;
   std::uint64_t used_ = 0;
+  std::mutex kernels_;  // guards nothing here: one kernel at a time works on the bytes
 };
 
 }  // namespace softcuda::ptx

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <mutex>
 #include <utility>
 
 #include "proto/text.hpp"
@@ -145,6 +146,7 @@ std::optional<Fault> run(const LoadedModule& loaded,
   if (!wrong.empty())
     return Fault{FaultKind::invalid_launch, lyk::str(name_of(FaultKind::invalid_launch), ": ",
                                                      wrong, "; kernel ", kernel.name)};
+  const std::scoped_lock one_at_a_time{memory.kernels()};
   const Rounded to_nearest{Rounding::rn};  // whatever the caller's mode is
   Resources own;
   own.run.program = placed.module->program.get();

@@ -2,9 +2,10 @@
 // barrier to the next. The order of both comes from a seed, so that code which depends on it gives
 // different results for different seeds, and the same for the same.
 //
-// Thread rule: run() may be called from several threads at once, also for one module and one
-// Memory; kernels that touch the same bytes at the same time race, as on a device. A LoadedModule
-// must outlive the runs of its kernels.
+// Thread rule: run() may be called from several threads at once, also for one module. Kernels on
+// one Memory run one after another, so that an atomic operation is one; a kernel that waits for
+// another run to write something waits in vain. A LoadedModule must outlive the runs of its
+// kernels.
 #pragma once
 
 #include <cstddef>
