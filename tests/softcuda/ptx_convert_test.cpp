@@ -191,6 +191,10 @@ TEST(PtxConvert, GoesToFourAndSixBitFloatsAndBack) {
       {"cvt.rn.f16x2.e3m2x2 %d32, %a16;", 0x3c004f00, 0x0c1f},
       {"cvt.rp.satfinite.ue8m0x2.f32 %d16, %a32, %b32;", 0x7f80, 0x3f800000, 0x3f800001},
       {"cvt.rz.satfinite.ue8m0x2.f32 %d16, %a32, %b32;", 0x7f7f, 0x3f800000, 0x3fffffff},
+      {"cvt.rz.satfinite.ue8m0x2.f32 %d16, %a32, %b32;", 0x7f7f, 0xbf800000, 0xbfffffff},
+      {"cvt.rp.satfinite.ue8m0x2.f32 %d16, %a32, %b32;", 0x80fe, 0xbf800001, 0xff800000},
+      {"cvt.rp.ue8m0x2.f32 %d16, %a32, %b32;", 0xff00, 0xff800000, 0x80000000},
+      {"cvt.rz.satfinite.ue8m0x2.bf16x2 %d16, %a32;", 0x8081, 0xc000c080},
       {"cvt.rn.bf16x2.ue8m0x2 %d32, %a16;", 0x3f804000, 0x7f80},
   };
   expect_rows(rows);

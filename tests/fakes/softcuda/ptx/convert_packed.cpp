@@ -39,12 +39,14 @@ const Layout& layout_at(std::uint32_t number) {
   return layouts[number];
 }
 
-// ue8m0 is an exponent alone: 2^(bits - 127), 255 is NaN. It has no sign and no zero.
-std::uint32_t encode_exponent(double value, std::uint32_t flags) {
+// ue8m0 is an exponent alone: 2^(bits - 127), 255 is NaN. It has no sign and no zero: signs are
+// dropped, zero becomes the smallest.
+std::uint32_t encode_exponent(double signed_value, std::uint32_t flags) {
   constexpr std::uint32_t largest = 254;
+  const double value = std::fabs(signed_value);
   if (std::isnan(value))
     return 255;
-  if (value <= 0)
+  if (value == 0)
     return 0;
   if (std::isinf(value))
     return (flags & to_largest_flag) != 0 ? largest : 255;
