@@ -192,6 +192,23 @@ TEST(PtxAccess, AtomicsGiveTheOldValueAndChangeIt) {
   }
 }
 
+TEST(PtxAccess, AtomicSumsInGlobalMemoryFlushSubnormalNumbers) {
+  constexpr std::string_view global_sums =
+      "st.global.v2.u32 [%p], {0x00000001, 0x80000003}; mov.b32 %f1, 0x80000002; "
+      "red.global.add.f32 [%p], %f1; red.add.f32 [%p+4], %f1;";
+  EXPECT_EQ(words_after(global_sums)[0], 0U);
+  EXPECT_EQ(words_after(global_sums)[1], 0x80000000U);
+  // Normal numbers whose difference is not.
+  EXPECT_EQ(word_after("st.global.u32 [%p], 0x00800001; mov.b32 %f1, 0x80800000; "
+                       "red.global.add.f32 [%p], %f1;"),
+            0U);
+  constexpr std::string_view shared_sums =
+      "st.shared.u32 [buffer], 1; mov.b32 %f1, 2; red.shared.add.f32 [buffer], %f1; "
+      "mov.u64 %rd1, buffer; cvta.shared.u64 %rd1, %rd1; red.add.f32 [%rd1], %f1; "
+      "ld.shared.u32 %r1, [buffer]; st.global.u32 [%p], %r1;";
+  EXPECT_EQ(word_after(shared_sums), 5U);
+}
+
 TEST(PtxAccess, AtomicsOfEightBytesAndMore) {
   EXPECT_EQ(words_after("atom.global.add.u64 %rd1, [%p], 0xffffffff;")[1], 3U);
   EXPECT_EQ(words_after("st.global.f64 [%p], 1.0; atom.global.add.f64 %rd1, [%p], 1.0;")[1],

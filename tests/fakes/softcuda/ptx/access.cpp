@@ -128,7 +128,7 @@ std::byte* reach_region(const Instruction& in,
 
 // The space that a generic address lies in, and the address there.
 Space space_of(Address& address) {
-  if (address - shared_window < window_bytes) {
+  if (is_shared(address)) {
     address -= shared_window;
     return Space::shared;
   }

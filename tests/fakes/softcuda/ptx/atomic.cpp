@@ -42,6 +42,10 @@ struct Add {
     return {of(old.low, b.low), of(old.high, b.high)};
   }
 };
+// In global memory a device flushes what it reads, adds and writes; in shared memory it does not.
+struct AddFlushed {
+  static float of(float old, float b) { return flushed(Add::of(flushed(old), flushed(b))); }
+};
 struct Least {
   template <typename T>
   static T of(T old, T b) {
@@ -107,6 +111,14 @@ Step change(const Instruction& in, Thread& thread) {
   std::memcpy(at, &changed, sizeof(T));
   put(thread, in.d, old);
   return Step::next;
+}
+
+template <Space space>
+Step add_float(const Instruction& in, Thread& thread) {
+  const bool shared =
+      space == Space::shared || (space == Space::generic && is_shared(address_of(in, thread)));
+  return shared ? change<space, float, Add>(in, thread)
+                : change<space, float, AddFlushed>(in, thread);
 }
 
 template <Space space, typename T>
@@ -191,7 +203,7 @@ Execute choose_bits(Space space, Type type) {
 Execute choose_add(Space space, Type type) {
   switch (type) {
     case Type::f32:
-      return choose<float, Add>(space);
+      return pick_space(space, []<Space s>() -> Execute { return add_float<s>; });
     case Type::f64:
       return choose<double, Add>(space);
     case Type::f16:
@@ -254,8 +266,9 @@ Execute choose_vector(std::string_view name, Space space, Type type) {
   if (name != "add")
     return nullptr;
   switch (type) {
-    case Type::f32:
-      return pick(float{});
+    case Type::f32:  // global memory only
+      return pick_space(space,
+                        []<Space s>() -> Execute { return change_vector<s, float, AddFlushed>; });
     case Type::f16:
       return pick(Half{});
     case Type::bf16:

@@ -27,6 +27,10 @@ inline constexpr Address parameter_window = 0x00e2'0000'0000'0000;
 inline constexpr Address code_window = 0x00e3'0000'0000'0000;  // functions, 16 bytes each
 inline constexpr std::uint64_t window_bytes = 0x0000'0001'0000'0000;
 
+[[nodiscard]] constexpr bool is_shared(Address generic) {
+  return generic - shared_window < window_bytes;
+}
+
 inline constexpr std::uint32_t warp_threads = 32;
 inline constexpr std::uint32_t barriers_max = 16;
 // A device thread may have 512 KiB of local memory.
