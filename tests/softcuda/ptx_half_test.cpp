@@ -58,6 +58,10 @@ TEST(PtxHalf, ComputesPairsLaneByLane) {
       {"min.NaN.f16x2 %d32, %a32, %b32;", 0x7fffbc00, 0x7e003c00, 0x4000bc00},
       {"neg.f16x2 %d32, %a32;", 0x3c00bc00, 0xbc003c00},
       {"abs.f16x2 %d32, %a32;", 0x3c003c00, 0xbc003c00},
+      {"abs.ftz.f16x2 %d32, %a32;", 0x3c000000, 0xbc008001},
+      {"neg.ftz.f16x2 %d32, %a32;", 0x80000400, 0x00018400},
+      {"neg.ftz.f16 %d16, %a16;", 0x0000, 0x8001},
+      {"neg.f16 %d16, %a16;", 0x0001, 0x8001},
       {"add.bf16x2 %d32, %a32, %b32;", 0x40403f80, 0x3f803f80, 0x40000000},
       {"fma.rn.bf16x2 %d32, %a32, %b32, %c32;", 0x40a04040, 0x40003f80, 0x40004000, 0x3f803f80},
       {"max.bf16x2 %d32, %a32, %b32;", 0x40003f80, 0x3f803f80, 0x4000bf80},
@@ -87,6 +91,8 @@ TEST(PtxHalf, ComputesBfloat16WithOneRounding) {
       {"fma.rn.relu.bf16 %d16, %a16, %b16, %c16;", 0x0000, 0xbf80, 0x3f80, 0x0000},
       {"min.bf16 %d16, %a16, %b16;", 0xbf80, 0x3f80, 0xbf80},
       {"max.NaN.bf16 %d16, %a16, %b16;", 0x7fff, 0x7fc1, 0x3f80},
+      {"max.NaN.xorsign.abs.bf16 %d16, %a16, %b16;", 0x7fff, 0x7fc1, 0xbf80},
+      {"min.NaN.xorsign.abs.bf16 %d16, %a16, %b16;", 0xbf80, 0x4000, 0xbf80},
       {"neg.bf16 %d16, %a16;", 0xbf80, 0x3f80},
   };
   expect_rows(rows);

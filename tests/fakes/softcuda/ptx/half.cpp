@@ -57,12 +57,12 @@ std::uint16_t lane(const std::uint16_t (&operands)[3], std::uint32_t flags) {
   const double b = value_of<F>(operands[1], flags);
   const double c = value_of<F>(operands[2], flags);
   double value = Operation::of(a, b, c);
-  if ((flags & nan_flag) != 0 && (std::isnan(a) || std::isnan(b)))
-    value = std::numeric_limits<double>::quiet_NaN();
   if ((flags & xor_sign_flag) != 0) {
     value = std::copysign(Operation::of(std::fabs(a), std::fabs(b), c),
                           std::signbit(a) != std::signbit(b) ? -1.0 : 1.0);
   }
+  if ((flags & nan_flag) != 0 && (std::isnan(a) || std::isnan(b)))
+    value = std::numeric_limits<double>::quiet_NaN();
   if ((flags & saturate_flag) != 0)
     value = std::isnan(value) ? 0.0 : std::clamp(value, 0.0, 1.0) + 0.0;
   if ((flags & relu_flag) != 0 && value <= 0)
@@ -87,13 +87,21 @@ Step arithmetic(const Instruction& in, Thread& thread) {
   return Step::next;
 }
 
+// Half precision only: .ftz exists for no other.
+std::uint64_t lanes_flushed_if(const Instruction& in, const Thread& thread) {
+  if ((in.flags & flush_flag) == 0)
+    return thread.r[in.a];
+  return std::uint64_t{flushed_bits<Half>(lane_of(thread, in.a, 1))} << 16 |
+         flushed_bits<Half>(lane_of(thread, in.a, 0));
+}
+
 // The sign bits of all lanes: cleared or turned over. NaNs are treated like numbers.
 Step clear_signs(const Instruction& in, Thread& thread) {
-  thread.r[in.d] = thread.r[in.a] & ~static_cast<std::uint64_t>(in.constant);
+  thread.r[in.d] = lanes_flushed_if(in, thread) & ~static_cast<std::uint64_t>(in.constant);
   return Step::next;
 }
 Step turn_signs(const Instruction& in, Thread& thread) {
-  thread.r[in.d] = thread.r[in.a] ^ static_cast<std::uint64_t>(in.constant);
+  thread.r[in.d] = lanes_flushed_if(in, thread) ^ static_cast<std::uint64_t>(in.constant);
   return Step::next;
 }
 
@@ -131,8 +139,12 @@ void decode_half_arithmetic(Decoding& in, Type type, std::uint32_t flags) {
   if ((flags & rounding_mask) != 0)  // only .rn exists
     return in.refuse_word();
   if (opcode == "abs" || opcode == "neg") {
+    const bool half = type == Type::f16 || type == Type::f16x2;
+    if ((flags & ~(half ? flush_flag : 0U)) != 0)
+      return in.refuse_instruction();
     const Instruction parts{.d = in.destination(type),
                             .a = in.source(type),
+                            .flags = flags,
                             .constant = lanes_of(type) == 2 ? 0x8000'8000 : 0x8000};
     in.emit(opcode == "abs" ? clear_signs : turn_signs, parts);
     return;
