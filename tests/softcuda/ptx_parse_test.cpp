@@ -58,6 +58,27 @@ TEST(PtxParse, RefusesOperandsThatDoNotFit) {
             "ptx line 5: '!' before an operand of 'and.b32'");
 }
 
+TEST(PtxParse, RefusesWholeNumbersForFloats) {
+  EXPECT_EQ(refusal_of(with_body("add.f32 %f1, %f2, 1;")),
+            "ptx line 5: a whole number where 'add.f32' takes .f32");
+  EXPECT_EQ(refusal_of(with_body("st.global.f64 [%rd1], 0;")),
+            "ptx line 5: a whole number where 'st.global.f64' takes .f64");
+  EXPECT_EQ(refusal_of(with_body("add.f16x2 %r1, %r2, 0;")),
+            "ptx line 5: a whole number where 'add.f16x2' takes .f16x2");
+  EXPECT_EQ(refusal_of(with_body("mov.b32 %f1, 1;")), "taken");
+}
+
+TEST(PtxParse, RefusesIntegerInstructionsOnFloats) {
+  EXPECT_EQ(refusal_of(with_body("rem.f32 %f1, %f2, %f2;")),
+            "ptx line 5: unknown instruction 'rem.f32'");
+  EXPECT_EQ(refusal_of(with_body("sad.f32 %f1, %f2, %f2, %f2;")),
+            "ptx line 5: unknown instruction 'sad.f32'");
+  EXPECT_EQ(refusal_of(with_body("neg.sat.f16x2 %r1, %r2;")),
+            "ptx line 5: unknown instruction 'neg.sat.f16x2'");
+  EXPECT_EQ(refusal_of(with_body("abs.ftz.bf16x2 %r1, %r2;")),
+            "ptx line 5: unknown instruction 'abs.ftz.bf16x2'");
+}
+
 TEST(PtxParse, RefusesNamesThatAreNowhereOrTwice) {
   EXPECT_EQ(refusal_of(with_body("bra there;")), "ptx line 5: no label 'there' here");
   EXPECT_EQ(refusal_of(with_body("a: a: ret;")), "ptx line 5: label 'a' is placed twice");

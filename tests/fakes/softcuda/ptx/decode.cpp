@@ -120,14 +120,10 @@ std::uint32_t Decoding::immediate_slot(const Operand& operand, Type type) {
   if (operand.kind == OperandKind::integer) {
     if (family_of(type) == Family::predicate)
       return function_.constant(operand.bits != 0 ? 1 : 0);
-    // A whole number for a float type is its value, as ptxas takes it; 16-bit floats are given as
-    // bits.
-    if (type == Type::f32)
-      return function_.constant(std::bit_cast<std::uint32_t>(
-          static_cast<float>(static_cast<std::int64_t>(operand.bits))));
-    if (type == Type::f64)
-      return function_.constant(std::bit_cast<std::uint64_t>(
-          static_cast<double>(static_cast<std::int64_t>(operand.bits))));
+    if (family_of(type) == Family::floating) {
+      fail(lyk::str("a whole number where ", full_name(), " takes .", name_of(type)));
+      return 0;
+    }
     return function_.constant(low_bits(operand.bits, bytes_of(type)));
   }
   const std::optional<std::uint64_t> bits = real_bits(operand, type);

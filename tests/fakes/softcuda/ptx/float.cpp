@@ -218,6 +218,7 @@ Choice choose(Type type) {
   return {plain<double, Operation>, modified<double, Operation>};
 }
 
+// Null for integer instructions that have no floating point form: rem, sad.
 Choice choice_of(std::string_view opcode, Type type) {
   if (opcode == "add")
     return choose<Add>(type);
@@ -231,7 +232,7 @@ Choice choice_of(std::string_view opcode, Type type) {
     return choose<Divide>(type);
   if (opcode == "rcp")
     return choose<Reciprocal>(type);
-  return choose<SquareRoot>(type);
+  return opcode == "sqrt" ? choose<SquareRoot>(type) : Choice{nullptr, nullptr};
 }
 
 // add, sub, mul and fma; null for every other name.
@@ -341,12 +342,14 @@ void decode_float_arithmetic(Decoding& in) {
     return decode_extreme(in, type, flags);
   if (opcode == "abs" || opcode == "neg")
     return decode_sign(in, type, flags);
+  const Choice choice = choice_of(opcode, type);
+  if (choice.plain == nullptr)
+    return in.refuse_instruction();
   Instruction parts{.d = in.destination(type), .a = in.source(type), .flags = flags};
   if (opcode != "rcp" && opcode != "sqrt")
     parts.b = in.source(type);
   if (opcode == "fma" || opcode == "mad")
     parts.c = in.source(type);
-  const Choice choice = choice_of(opcode, type);
   in.emit(flags == 0 ? choice.plain : choice.modified, parts);
 }
 
