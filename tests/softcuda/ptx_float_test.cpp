@@ -151,6 +151,8 @@ TEST(PtxFloat, ChoosesBySizeAndSign) {
       {"max.f32 %d32, %a32, %b32, %c32;", 0x40400000, one, 0x40400000, 0x40000000},
       {"min.f64 %d64, %a64, %b64;", 0xbff0000000000000, 0x3ff0000000000000, 0xbff0000000000000},
       {"max.f64 %d64, %a64, %b64;", 0x3ff0000000000000, 0x7ff8000000000000, 0x3ff0000000000000},
+      {"min.f64 %d64, %a64, %b64;", 0x7fffffffffffffff, 0x7ff8000000000000, 0xfff8000000000001},
+      {"max.f64 %d64, %a64, %b64;", 0x7fffffffffffffff, 0x7ff8000000000000, 0xfff8000000000001},
       {"abs.f32 %d32, %a32;", one, 0xbf800000},
       {"abs.f32 %d32, %a32;", 0, negative_zero},
       {"abs.ftz.f32 %d32, %a32;", 0, 0x80000001},

@@ -94,19 +94,32 @@ private:
   int before_;
 };
 
+// The NaN of minNum and maxNum: all ones but the sign.
+template <typename T>
+[[nodiscard]] T nan_of_ones() {
+  if constexpr (sizeof(T) == sizeof(float))
+    return std::bit_cast<T>(0x7fff'ffffU);
+  else
+    return std::bit_cast<T>(std::uint64_t{0x7fff'ffff'ffff'ffff});
+}
+
 // minNum and maxNum of IEEE 754: a NaN loses against a number, -0 is less than +0.
 template <typename T>
 [[nodiscard]] T least(T a, T b) {
-  if (std::isnan(a) || std::isnan(b))
-    return std::isnan(a) ? b : a;
+  if (std::isnan(a))
+    return std::isnan(b) ? nan_of_ones<T>() : b;
+  if (std::isnan(b))
+    return a;
   if (a == b)
     return std::signbit(a) ? a : b;
   return a < b ? a : b;
 }
 template <typename T>
 [[nodiscard]] T greatest(T a, T b) {
-  if (std::isnan(a) || std::isnan(b))
-    return std::isnan(a) ? b : a;
+  if (std::isnan(a))
+    return std::isnan(b) ? nan_of_ones<T>() : b;
+  if (std::isnan(b))
+    return a;
   if (a == b)
     return std::signbit(a) ? b : a;
   return a > b ? a : b;
