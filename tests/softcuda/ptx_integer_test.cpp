@@ -81,9 +81,12 @@ TEST(PtxInteger, DividesTowardsZero) {
       {"rem.s64 %d64, %a64, %b64;", minus_1 - 1, minus_1 - 7, 6},
       {"div.s16 %d16, %a16, %b16;", 0xfffd, 0xfff9, 2},
       {"rem.u16 %d16, %a16, %b16;", 1, 7, 2},
-      // By zero is undefined; devices give all ones, and the dividend as remainder.
+      // By zero is undefined; devices give all ones for both.
       {"div.u32 %d32, %a32, %b32;", 0xffffffff, 9, 0},
-      {"rem.u32 %d32, %a32, %b32;", 9, 9, 0},
+      {"rem.u32 %d32, %a32, %b32;", 0xffffffff, 9, 0},
+      {"rem.s32 %d32, %a32, %b32;", 0xffffffff, 9, 0},
+      {"rem.s64 %d64, %a64, %b64;", minus_1, 9, 0},
+      {"rem.u16 %d16, %a16, %b16;", 0xffff, 9, 0},
   };
   expect_rows(rows);
 }

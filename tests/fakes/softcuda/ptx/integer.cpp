@@ -126,7 +126,8 @@ struct SumOfDifference {
     return static_cast<T>(modular(c) + difference);
   }
 };
-// What divides by zero is not defined by PTX; devices give all ones, and the dividend as remainder.
+// What divides by zero is not defined by PTX; devices give all ones for both, and so does ptxas
+// where it folds.
 struct Divide {
   template <typename T>
   static T of(T a, T b, T /*c*/) {
@@ -142,7 +143,7 @@ struct Remainder {
   template <typename T>
   static T of(T a, T b, T /*c*/) {
     if (b == 0)
-      return a;
+      return static_cast<T>(~T{0});
     if constexpr (std::is_signed_v<T>)
       if (b == -1)
         return 0;
