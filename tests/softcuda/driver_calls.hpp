@@ -55,6 +55,7 @@ inline void PrintTo(Status status,
   X(cuStreamGetCtx_v2, StreamHandle, ContextHandle*, void**)                                      \
   X(cuCtxSynchronize)                                                                             \
   X(cuCtxGetApiVersion, ContextHandle, unsigned*)                                                 \
+  X(cuCtxGetId, ContextHandle, std::uint64_t*)                                                    \
   X(cuModuleLoad, ModuleHandle*, const char*)                                                     \
   X(cuModuleLoadData, ModuleHandle*, const void*)                                                 \
   X(cuModuleLoadDataEx, ModuleHandle*, const void*, unsigned, int*, void**)                       \

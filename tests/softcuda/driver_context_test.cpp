@@ -224,5 +224,29 @@ TEST(SoftcudaContext, ObjectsOfAnotherContextAreInvalid) {
   });
 }
 
+TEST(SoftcudaContext, HasANumberThatNoneBeforeHadAlsoWhereItsHandleStays) {
+  in_initialised_child({}, [](const Cuda& cuda) {
+    std::uint64_t first = 0;
+    std::uint64_t later = 0;
+    EXPECT_EQ(cuda.cuCtxGetId(nullptr, &first), Status::invalid_context);
+    const ContextHandle context = use_device(cuda, 0);
+    EXPECT_EQ(cuda.cuCtxGetId(context, &first), ok);
+    EXPECT_EQ(cuda.cuCtxGetId(nullptr, &later), ok);
+    EXPECT_EQ(later, first);
+    EXPECT_EQ(cuda.cuCtxGetId(context, nullptr), Status::invalid_value);
+
+    EXPECT_EQ(cuda.cuDevicePrimaryCtxReset_v2(0), ok);
+    EXPECT_EQ(cuda.cuCtxGetId(context, &later), Status::context_is_destroyed);
+    EXPECT_EQ(use_device(cuda, 0), context);
+    EXPECT_EQ(cuda.cuCtxGetId(context, &later), ok);
+    EXPECT_NE(later, first);
+
+    ContextHandle own{};
+    EXPECT_EQ(cuda.cuCtxCreate_v2(&own, 0, 0), ok);
+    EXPECT_EQ(cuda.cuCtxGetId(own, &first), ok);
+    EXPECT_NE(later, first);
+  });
+}
+
 }  // namespace
 }  // namespace softcuda

@@ -13,6 +13,7 @@ namespace {
 constinit thread_local ContextStack stack_of_thread{};
 constinit thread_local std::uint64_t number_of_thread = 0;
 constinit std::atomic<std::uint64_t> last_thread_number = 0;
+constinit std::atomic<std::uint64_t> last_context_id = 0;
 // NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
 
 std::vector<Point> all_tails(Context& context) {
@@ -61,6 +62,7 @@ void open_context(Context& context) {
   const std::scoped_lock lock{context.order};
   context.legacy = make_stream(context, StreamKind::legacy, 0);
   context.fault = Status::success;
+  context.id = ++last_context_id;
   context.active.store(true, std::memory_order_release);
 }
 

@@ -38,6 +38,7 @@ struct Context {
   ContextKind kind = ContextKind::own;
   std::atomic<unsigned> flags = 0;
   unsigned api_version = 0;
+  std::atomic<std::uint64_t> id = 0;  // another one each time that it is opened
   std::atomic<bool> active = false;
   std::atomic<Status> fault = Status::success;
 
@@ -51,7 +52,7 @@ struct Context {
 // The first fault stays.
 void set_fault(Context& context, Status fault);
 
-// Makes a closed context usable, with a new default stream and without a fault.
+// Makes a closed context usable, with a new number and default stream and without a fault.
 void open_context(Context& context);
 // Waits for its work, then takes every handle that belongs to it out of use and frees its memory.
 void close_context(Context& context);

@@ -223,6 +223,21 @@ SOFTCUDA_API Status cuCtxGetApiVersion(ContextHandle handle, unsigned* version) 
               });
 }
 
+SOFTCUDA_API Status cuCtxGetId(ContextHandle handle, std::uint64_t* id) {
+  return call(Function::cuCtxGetId, {{"context", handle}, result("id", id)}, [&](Process& state) {
+    if (id == nullptr)
+      return Status::invalid_value;
+    std::shared_ptr<Context> context;
+    if (handle != nullptr)
+      SOFTCUDA_TRY(find_context(state, handle, context));
+    const Context* const meant = handle == nullptr ? current_context() : context.get();
+    if (meant == nullptr)
+      return refuse(Status::invalid_context, "no context is current");
+    *id = meant->id;
+    return Status::success;
+  });
+}
+
 SOFTCUDA_API Status cuCtxGetStreamPriorityRange(int* least, int* greatest) {
   return call(Function::cuCtxGetStreamPriorityRange, {}, [&](Context&) {
     constexpr int greatest_priority = -5;
