@@ -11,8 +11,13 @@ Result<CurrentContext> CurrentContext::enter(const lyk_cu_functions& cu, lyk_cu_
   LYK_TRY_CUDA(cu, ctx_get_current(&current), "ask for the current context");
   if (current == context)
     return CurrentContext{nullptr};
-  LYK_TRY_CUDA(cu, ctx_push_current(context), "make the tensors' context current");
-  return CurrentContext{&cu};
+  const lyk_cu_result result = cu.ctx_push_current(context);
+  if (result == LYK_CU_SUCCESS)
+    return CurrentContext{&cu};
+  Error error = cuda_error(cu, result, "make the tensors' context current");
+  if (result == LYK_CU_INVALID_CONTEXT)
+    error.code = Code::not_found;
+  return error;
 }
 
 CurrentContext::CurrentContext(CurrentContext&& other) noexcept

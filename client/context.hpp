@@ -11,6 +11,7 @@ namespace lyk::client {
 // Makes a context current for its own lifetime. Nothing is done where it is current already.
 class CurrentContext {
 public:
+  // Errors: not_found (there is no such context any more), cuda_error.
   static Result<CurrentContext> enter(const lyk_cu_functions& cu, lyk_cu_context context);
 
   CurrentContext(CurrentContext&& other) noexcept;

@@ -53,10 +53,12 @@ enum {
   LYK_CU_INVALID_PC = 718,
   LYK_CU_LAUNCH_FAILED = 719,
   LYK_CU_TENSOR_MEMORY_LEAK = 721,
+  LYK_CU_MPS_CLIENT_TERMINATED = 810,
   LYK_CU_STREAM_CAPTURE_UNSUPPORTED = 900,
   LYK_CU_STREAM_CAPTURE_INVALIDATED = 901,
   LYK_CU_STREAM_CAPTURE_IMPLICIT = 906,
   LYK_CU_STREAM_CAPTURE_WRONG_THREAD = 908,
+  LYK_CU_EXTERNAL_DEVICE = 911,
   LYK_CU_UNKNOWN = 999
 };
 
@@ -92,6 +94,7 @@ enum { LYK_CU_STREAM_LEGACY = 1, LYK_CU_STREAM_PER_THREAD = 2 };
     (lyk_cu_context * context, lyk_cu_device device))                                        \
   X(primary_ctx_release, "cuDevicePrimaryCtxRelease_v2", (lyk_cu_device device))             \
   X(ctx_get_current, "cuCtxGetCurrent", (lyk_cu_context * context))                          \
+  X(ctx_get_device, "cuCtxGetDevice", (lyk_cu_device * device))                              \
   X(ctx_push_current, "cuCtxPushCurrent_v2", (lyk_cu_context context))                       \
   X(ctx_pop_current, "cuCtxPopCurrent_v2", (lyk_cu_context * context))                       \
   X(stream_get_ctx, "cuStreamGetCtx", (lyk_cu_stream stream, lyk_cu_context * context))      \

@@ -20,6 +20,25 @@ Result<lyk_cu_context> find_primary_context(const lyk_cu_functions& cu, lyk_cu_d
   return context;
 }
 
+// The driver's own streams are those of the current context: with NULL, tensors that were made in a
+// context of the caller's own would be used from a stream that nothing of his waits for.
+Result<void> check_default_stream(const lyk_cu_functions& cu,
+                                  const Gpu& gpu,
+                                  lyk_cu_stream stream) {
+  if (reinterpret_cast<std::uintptr_t>(stream) > LYK_CU_STREAM_PER_THREAD)
+    return {};
+  lyk_cu_context current = nullptr;
+  LYK_TRY_CUDA(cu, ctx_get_current(&current), "ask for the current context");
+  if (current == nullptr || current == gpu.context)
+    return {};
+  // One that has ended belongs to no device, and nobody's work is in it.
+  lyk_cu_device device = 0;
+  if (cu.ctx_get_device(&device) != LYK_CU_SUCCESS || device != gpu.device)
+    return {};
+  return Error{Code::not_eligible,
+               "another context of the tensors' device is current, and the default stream is its"};
+}
+
 // Contexts come again at the same address after a reset, but not with the same number. 0 where the
 // driver is too old to tell.
 Result<std::uint64_t> find_context_id(const lyk_cu_functions& cu, lyk_cu_context context) {
@@ -75,7 +94,20 @@ Error Hub::lost(Error error) const {
   return error;
 }
 
-Result<Gpu> Hub::gpu(const Driver& driver, std::int32_t number) {
+Result<EnteredGpu> Hub::enter(const Driver& driver, std::int32_t number, lyk_cu_stream stream) {
+  LYK_TRY_ASSIGN(Gpu gpu, find_gpu(driver, number));
+  LYK_TRY(check_default_stream(driver.cu, gpu, stream));
+  if (auto current = CurrentContext::enter(driver.cu, gpu.context))
+    return EnteredGpu{gpu, *std::move(current)};
+  else if (current.error().code != Code::not_found)
+    return std::move(current).error();
+  LYK_TRY_ASSIGN(gpu.context, find_primary_context(driver.cu, gpu.device));
+  states_[static_cast<std::size_t>(number)].context.store(gpu.context, std::memory_order_release);
+  LYK_TRY_ASSIGN(CurrentContext current, CurrentContext::enter(driver.cu, gpu.context));
+  return EnteredGpu{gpu, std::move(current)};
+}
+
+Result<Gpu> Hub::find_gpu(const Driver& driver, std::int32_t number) {
   if (number < 0 || number >= driver.device_count)
     return bad_argument("device", str(number, ": this process has ", driver.device_count));
   if (static_cast<std::size_t>(number) >= states_.size())
@@ -86,10 +118,12 @@ Result<Gpu> Hub::gpu(const Driver& driver, std::int32_t number) {
   int active = 0;
   LYK_TRY_CUDA(driver.cu, primary_ctx_get_state(device, &flags, &active),
                "ask for the primary context");
-  if (active == 0)
+  State& state = states_[static_cast<std::size_t>(number)];
+  if (active == 0) {
+    state.module.store(nullptr, std::memory_order_release);  // it went with its context
     return Error{Code::not_eligible,
                  str("the primary context of device ", number, " is not active")};
-  State& state = states_[static_cast<std::size_t>(number)];
+  }
   lyk_cu_context context = state.context.load(std::memory_order_acquire);
   if (context == nullptr) {
     LYK_TRY_ASSIGN(context, find_primary_context(driver.cu, device));
@@ -117,6 +151,7 @@ Result<Module*> Hub::load(const Driver& driver, std::int32_t number, std::uint64
     return module;  // another thread was first
   if (!state.failure.empty())
     return Error{Code::not_eligible, state.failure};
+  LYK_TRY(hold_context(driver, number, state));
   auto loaded = fetch_and_load(driver, number);
   if (!loaded) {
     // One thread tells of it; those that waited with it hear that it is so. What hurts this call
@@ -130,6 +165,16 @@ Result<Module*> Hub::load(const Driver& driver, std::int32_t number, std::uint64
   module->context_id = context_id;
   state.module.store(module, std::memory_order_release);
   return module;
+}
+
+Result<void> Hub::hold_context(const Driver& driver, std::int32_t number, State& state) {
+  if (driver.cu.ctx_get_id != nullptr || state.is_retained)
+    return {};
+  LYK_TRY_ASSIGN(const lyk_cu_device device, find_device(driver.cu, number));
+  lyk_cu_context context = nullptr;
+  LYK_TRY_CUDA(driver.cu, primary_ctx_retain(&context, device), "keep the primary context");
+  state.is_retained = true;
+  return {};
 }
 
 Result<ResolvedImage> Hub::receive(const Device& device) {

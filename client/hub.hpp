@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "client/connection.hpp"
+#include "client/context.hpp"
 #include "client/cuda_abi.h"
 #include "client/driver.hpp"
 #include "client/module.hpp"
@@ -31,6 +32,12 @@ namespace lyk::client {
 struct Gpu {
   lyk_cu_device device = 0;
   lyk_cu_context context = nullptr;  // its primary context
+};
+
+// A GPU whose primary context is current, and what was current before comes back afterwards.
+struct EnteredGpu {
+  Gpu gpu;
+  CurrentContext current;
 };
 
 class Hub {
@@ -56,7 +63,7 @@ public:
 
   // The GPU of that number, if its primary context is active. Errors: invalid_argument (there is no
   // such GPU), not_eligible (the context is not active), cuda_error.
-  Result<Gpu> gpu(const Driver& driver, std::int32_t number);
+  Result<EnteredGpu> enter(const Driver& driver, std::int32_t number, lyk_cu_stream stream);
 
   // The module of that GPU, whose context must be current; loads it if it has to, unless `stream`
   // captures. Errors: not_eligible (it captures, or loading failed before), cuda (the context is
@@ -69,10 +76,17 @@ private:
     std::atomic<Module*> module{nullptr};  // points into `modules`
     std::mutex mutex;                      // of what follows, and held while it loads
     std::string failure;                   // why loading failed; empty: it has not
+    bool is_retained = false;              // see hold_context
     std::vector<std::unique_ptr<Module>> modules;
   };
 
+  Result<Gpu> find_gpu(const Driver& driver, std::int32_t number);
+
   Result<Module*> load(const Driver& driver, std::int32_t number, std::uint64_t context_id);
+  // A driver before 12.0 cannot tell a context from the one before it, whose modules are gone.
+  // There the context is kept, once it has a module, from ending with its last user. One that is
+  // reset is noticed by a call that comes while it is not active, and only then.
+  static Result<void> hold_context(const Driver& driver, std::int32_t number, State& state);
   Result<ResolvedImage> receive(const Device& device);
   Result<std::unique_ptr<Module>> fetch_and_load(const Driver& driver, std::int32_t number);
 

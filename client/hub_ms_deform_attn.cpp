@@ -185,10 +185,9 @@ Result<void> run_hub_ms_deform_attn(Hub& hub, const lyk_arguments& arguments) {
   LYK_TRY_ASSIGN(const Driver* driver, hub.driver());
   const lyk_cu_functions& cu = driver->cu;
   const std::int32_t number = arguments.tensors[LYK_MS_DEFORM_ATTN_VALUE]->device.device_id;
-  LYK_TRY_ASSIGN(const Gpu gpu, hub.gpu(*driver, number));
-  LYK_TRY_ASSIGN(const CurrentContext current, CurrentContext::enter(cu, gpu.context));
   auto* stream = static_cast<lyk_cu_stream>(arguments.stream);
-  LYK_TRY(check_stream(cu, stream, gpu));
+  LYK_TRY_ASSIGN(const EnteredGpu entered, hub.enter(*driver, number, stream));
+  LYK_TRY(check_stream(cu, stream, entered.gpu));
   LYK_TRY(check_no_capture_elsewhere(cu, stream));
   if (is_empty)
     return fill_outputs(cu, arguments, stream);

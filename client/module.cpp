@@ -80,6 +80,7 @@ Result<lyk_cu_module> load_image(const lyk_cu_functions& cu, const ResolvedImage
   std::array<char, limits::jit_log_bytes> log{};
   std::array<int, 2> options{jit_error_log_buffer, jit_error_log_buffer_bytes};
   // The second "pointer" is the number itself: that is how the driver takes options.
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
   std::array<void*, 2> values{log.data(), reinterpret_cast<void*>(std::uintptr_t{log.size() - 1})};
   lyk_cu_module handle = nullptr;
   const lyk_cu_result result =
@@ -111,10 +112,10 @@ Result<std::unique_ptr<Module>> load_module(const Driver& driver,
                                             const LaunchAbi& abi) {
   const lyk_cu_functions& cu = driver.cu;
   LYK_TRY_ASSIGN(const RelaxedCapture relaxed, RelaxedCapture::enter(cu));
-  LYK_TRY_ASSIGN(const lyk_cu_module loaded, load_image(cu, image));
+  LYK_TRY_ASSIGN(lyk_cu_module loaded, load_image(cu, image));
   LoadedHandle handle{cu, loaded};
   auto module = std::make_unique<Module>();
-  module->kernels = std::make_unique<Kernel[]>(abi.kernels.size());
+  module->kernels = std::vector<Kernel>(abi.kernels.size());
   for (std::size_t i = 0; i < abi.kernels.size(); ++i) {
     LYK_TRY_ASSIGN(module->kernels[i].function,
                    find_kernel(cu, handle.get(), abi.kernels[i].symbol));

@@ -20,6 +20,8 @@ struct CUgraphExec_st;
 
 #define LYK_TEST_CU(X)                                                                       \
   X(ctx_set_current, "cuCtxSetCurrent", (lyk_cu_context context))                            \
+  X(ctx_create, "cuCtxCreate_v2",                                                            \
+    (lyk_cu_context * context, unsigned flags, lyk_cu_device device))                        \
   X(primary_ctx_reset, "cuDevicePrimaryCtxReset_v2", (lyk_cu_device device))                 \
   X(mem_alloc, "cuMemAlloc_v2", (lyk_cu_deviceptr * address, std::size_t bytes))             \
   X(mem_free, "cuMemFree_v2", (lyk_cu_deviceptr address))                                    \
