@@ -52,6 +52,8 @@ Result<void> start(Driver& driver, std::string_view name) {
     return Error{Code::refused, str(name, ": it is for CUDA ", driver.version.text(),
                                     ", and 11.0 is the oldest that is known")};
   LYK_TRY_CUDA(driver.cu, device_get_count(&driver.device_count), "count the devices");
+  if (driver.device_count == 0)
+    return Error{Code::no_driver, str(name, ": it knows no device")};
   return {};
 }
 
@@ -70,7 +72,12 @@ Result<Driver> open_driver(const std::string& library) {
   }
   Driver driver;
   LYK_TRY_ASSIGN(driver.cu, find_functions(handle, library));
-  LYK_TRY(start(driver, library));
+  if (auto started = start(driver, library); !started) {
+    // Whatever the number says: no context can be lost before there is one.
+    if (started.error().code == Code::cuda)
+      started.error().code = Code::refused;
+    return std::move(started).error();
+  }
   return driver;
 }
 
@@ -96,6 +103,8 @@ bool is_sticky(lyk_cu_result result) {
     case LYK_CU_INVALID_PC:
     case LYK_CU_LAUNCH_FAILED:
     case LYK_CU_TENSOR_MEMORY_LEAK:
+    case LYK_CU_MPS_CLIENT_TERMINATED:
+    case LYK_CU_EXTERNAL_DEVICE:
     case LYK_CU_UNKNOWN:
       return true;
     default:  // a driver may return any number

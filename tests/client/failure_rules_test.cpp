@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "client/driver.hpp"
+#include "client/machine.hpp"
 #include "client/module.hpp"
 #include "proto/channel.hpp"
 #include "proto/launch_abi.hpp"
@@ -114,6 +115,15 @@ TEST(FailureRules, AFaultOfOurFirstRunIsOursAndTheContextIsLost) {
   EXPECT_EQ(said, "");
 }
 
+// After each of these the driver says that only a new process helps.
+TEST(FailureRules, EveryErrorThatNoContextSurvivesIsOne) {
+  for (const lyk_cu_result result :
+       {214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 810, 911, 999})
+    EXPECT_TRUE(client::is_sticky(result)) << result;
+  for (const lyk_cu_result result : {0, 1, 2, 201, 209, 400, 701, 720, 800, 900, 906, 912})
+    EXPECT_FALSE(client::is_sticky(result)) << result;
+}
+
 TEST(FailureRules, AFaultOfLaterWorkIsToldAndBlamedOnNobody) {
   const std::string said = in_child(
       softcuda_variables({{"SOFTCUDA_FAIL", "cuLaunchKernel:2:719:async"}}), []() -> std::string {
@@ -178,6 +188,19 @@ TEST(FailureRules, NoDeviceIsAnOrdinaryState) {
   EXPECT_EQ(said, "");
 }
 
+TEST(FailureRules, ADriverThatCountsNoDeviceIsAnOrdinaryState) {
+  const std::string said = in_child({}, []() -> std::string {
+    LaunchWorld world{{.variables = {}, .driver = LYK_EMPTY_DRIVER}};
+    DeformCall call;
+    const std::string wrong = expect_prefix(world.call(call.arguments(LYK_FORWARD)),
+                                            "not_eligible: ms_deform_attn: hub: ");
+    const auto gpus = client::list_gpus(LYK_EMPTY_DRIVER);
+    return wrong + expect_count(world.warnings(), 0) +
+           (!gpus && gpus.error().code == Code::no_driver ? "" : "there are GPUs");
+  });
+  EXPECT_EQ(said, "");
+}
+
 TEST(FailureRules, ADriverThatIsTooOldOrSomethingElseIsNamedOnce) {
   const struct {
     Variables variables;
@@ -190,6 +213,8 @@ TEST(FailureRules, ADriverThatIsTooOldOrSomethingElseIsNamedOnce) {
        "libm.so.6: it has no cuInit, so it is no CUDA driver, or one from before "
        "11.0"},
       {{{"SOFTCUDA_FAIL", "cuInit:1:803"}}, LYK_SOFTCUDA, "initialise the driver: "},
+      {{{"SOFTCUDA_FAIL", "cuInit:1:999"}}, LYK_SOFTCUDA, "initialise the driver: "},
+      {{{"SOFTCUDA_FAIL", "cuDriverGetVersion:1:719"}}, LYK_SOFTCUDA, "ask the driver for its "},
   };
   for (const auto& row : rows) {
     const std::string said = in_child(softcuda_variables(row.variables), [&]() -> std::string {
