@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "client/c_interface.hpp"
@@ -64,11 +65,26 @@ Result<void> check_no_capture_elsewhere(const lyk_cu_functions& cu, lyk_cu_strea
   return {};
 }
 
-Result<void> fill_zero(const lyk_cu_functions& cu, const lyk_tensor& tensor, lyk_cu_stream stream) {
+// What came of a fill, the first look that the driver has at a caller's pointer.
+Result<void> check_fill(const lyk_cu_functions& cu,
+                        lyk_cu_result result,
+                        std::string_view argument) {
+  if (result == LYK_CU_SUCCESS)
+    return {};
+  Error error = cuda_error(cu, result, "fill it");
+  if (result == LYK_CU_INVALID_VALUE)
+    return bad_argument(argument, error.message);
+  return annotate(std::move(error), argument);
+}
+
+Result<void> fill_zero(const lyk_cu_functions& cu,
+                       const lyk_tensor& tensor,
+                       std::string_view name,
+                       lyk_cu_stream stream) {
   const auto bytes = static_cast<std::size_t>(element_count(tensor) * float_bytes);
-  if (bytes != 0)
-    LYK_TRY_CUDA(cu, memset_d8_async(address(tensor), 0, bytes, stream), "fill with zeros");
-  return {};
+  if (bytes == 0)
+    return {};
+  return check_fill(cu, cu.memset_d8_async(address(tensor), 0, bytes, stream), name);
 }
 
 // What the kernels add to, or everything that is written where there is nothing to compute.
@@ -78,7 +94,7 @@ Result<void> fill_outputs(const lyk_cu_functions& cu,
   const auto rules = ms_deform_attn_rules(arguments.operation);
   for (std::size_t i = 0; i < rules.size(); ++i)
     if (rules[i].access == Access::writes)
-      LYK_TRY(fill_zero(cu, *arguments.tensors[i], stream));
+      LYK_TRY(fill_zero(cu, *arguments.tensors[i], rules[i].name, stream));
   return {};
 }
 
@@ -90,7 +106,7 @@ Result<void> fill_sums(const lyk_cu_functions& cu,
     return {};
   if (adds_to_all_gradients(channels))
     return fill_outputs(cu, arguments, stream);
-  return fill_zero(cu, *arguments.tensors[LYK_MS_DEFORM_ATTN_GRAD_VALUE], stream);
+  return fill_zero(cu, *arguments.tensors[LYK_MS_DEFORM_ATTN_GRAD_VALUE], "grad_value", stream);
 }
 
 // The starts of the levels in the workspace, by fills alone: a copy from host memory would make a
@@ -101,19 +117,18 @@ Result<void> write_level_starts(const lyk_cu_functions& cu,
                                 lyk_cu_stream stream) {
   const auto* parameters = static_cast<const lyk_ms_deform_attn_parameters*>(arguments.parameters);
   const std::span shapes{parameters->host_spatial_shapes, static_cast<std::size_t>(2 * levels)};
-  const lyk_cu_deviceptr workspace = reinterpret_cast<std::uintptr_t>(arguments.workspace);
+  const auto workspace = reinterpret_cast<std::uintptr_t>(arguments.workspace);
   constexpr std::size_t start_bytes = sizeof(std::int64_t);
-  LYK_TRY_CUDA(
-      cu, memset_d8_async(workspace, 0, start_bytes * static_cast<std::size_t>(levels), stream),
-      "fill the workspace");
+  const std::size_t bytes = start_bytes * static_cast<std::size_t>(levels);
+  LYK_TRY(check_fill(cu, cu.memset_d8_async(workspace, 0, bytes, stream), "workspace"));
   std::int64_t start = 0;
   for (std::size_t level = 1; level < static_cast<std::size_t>(levels); ++level) {
     start += shapes[2 * level - 2] * shapes[2 * level - 1];
     // Little-endian, and below 2^31, as images_per_launch has made sure: the low word is all.
-    LYK_TRY_CUDA(
-        cu,
-        memset_d32_async(workspace + level * start_bytes, static_cast<unsigned>(start), 1, stream),
-        "write to the workspace");
+    LYK_TRY(check_fill(cu,
+                       cu.memset_d32_async(workspace + level * start_bytes,
+                                           static_cast<unsigned>(start), 1, stream),
+                       "workspace"));
   }
   return {};
 }

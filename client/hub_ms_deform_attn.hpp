@@ -9,8 +9,8 @@
 namespace lyk::client {
 
 // Runs a call that has passed check_ms_deform_attn: the work is on the stream then. Errors:
-// not_eligible, invalid_argument (device, stream), cuda (the context is lost); everything else is a
-// failure of the implementation.
+// not_eligible, invalid_argument (device, stream, a pointer that the driver refuses), cuda (the
+// context is lost); everything else is a failure of the implementation.
 Result<void> run_hub_ms_deform_attn(Hub& hub, const lyk_arguments& arguments);
 
 }  // namespace lyk::client

@@ -200,6 +200,9 @@ TEST(FailureMatrix, LeavesRightResultsOrAnHonestAnswer) {
         // The stream's own context is asked for to tell a foreign one: that is the caller's error.
         if (function == "cuStreamGetCtx" && result == LYK_CU_INVALID_CONTEXT)
           continue;
+        // As a pointer that the driver does not take is.
+        if (function.starts_with("cuMemset") && result == LYK_CU_INVALID_VALUE)
+          continue;
         const std::string injection = str(function, ":", call, ":", result);
         EXPECT_EQ(run_case(injection, result), "") << injection;
         ++cases;

@@ -2,6 +2,7 @@
 // on.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <fstream>
 #include <functional>
@@ -159,6 +160,32 @@ TEST(FailureRules, AnEarlierErrorThatPassesLeavesTheKernelOn) {
         wrong += expect_count(scene.world.warnings(), 0);
         return wrong.empty() ? scene.call.check_forward() : wrong;
       });
+  EXPECT_EQ(said, "");
+}
+
+// ---- the caller
+
+TEST(FailureRules, APointerThatTheDriverDoesNotTakeIsTheCallersMistake) {
+  const std::string said = in_child(softcuda_variables(), []() -> std::string {
+    Scene scene;
+    alignas(256) static std::array<char, 4096> of_the_host{};
+    DeformCall& call = scene.call.description();
+    void* const good = call.grad_value.tensor.data;
+    call.grad_value.tensor.data = of_the_host.data();
+    std::string wrong = expect_prefix(scene.world.call(scene.call.backward()),
+                                      "invalid_argument: grad_value: fill it: "
+                                      "CUDA_ERROR_INVALID_VALUE (1)");
+    call.grad_value.tensor.data = good;
+    call.has_level_starts = false;
+    call.workspace = of_the_host.data();
+    call.workspace_bytes = of_the_host.size();
+    wrong += expect_prefix(scene.world.call(scene.call.forward()),
+                           "invalid_argument: workspace: fill it: CUDA_ERROR_INVALID_VALUE (1)");
+    call.has_level_starts = true;
+    wrong += scene.world.call(scene.call.backward());
+    wrong += expect_count(scene.world.warnings(), 0);
+    return wrong.empty() ? scene.call.check_backward() : wrong;
+  });
   EXPECT_EQ(said, "");
 }
 
