@@ -52,8 +52,7 @@ Result<std::uint64_t> find_context_id(const lyk_cu_functions& cu, lyk_cu_context
 // there is said here. What is wrong with the environment or with the service is not wrong with the
 // caller's arguments or context.
 Error not_received(Error error, const SlotName& slot) {
-  if (error.code == Code::not_cached || error.code == Code::offline ||
-      error.code == Code::network || error.code == Code::timeout)
+  if (error.code == Code::not_cached || error.code == Code::offline)
     error.message += str("; to have it beforehand: libreyolo-kernels fetch ", slot.text());
   if (error.code == Code::invalid_argument || error.code == Code::cuda)
     error.code = Code::refused;
@@ -90,7 +89,7 @@ void Hub::set_settings(Result<Settings> settings) {
 
 Error Hub::lost(Error error) const {
   if (error.code == Code::cuda)
-    when_lost_(error);
+    when_lost_(annotate(error, "the context was lost while the kernel first ran"));
   return error;
 }
 

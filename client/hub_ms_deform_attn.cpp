@@ -214,7 +214,8 @@ Result<void> run_hub_ms_deform_attn(Hub& hub, const lyk_arguments& arguments) {
   auto enqueued = enqueue(cu, kernel, sizes, arguments);
   if (enqueued)
     enqueued = first.finish();
-  // A stream that was clean before has met this kernel alone.
+  // The stream was clean before; but an error that a context does not survive is the context's, and
+  // what runs beside us on another stream may be to blame.
   if (!enqueued && first.is_first())
     return hub.lost(std::move(enqueued).error());
   return enqueued;

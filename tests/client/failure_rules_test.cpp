@@ -108,6 +108,9 @@ TEST(FailureRules, AFaultOfOurFirstRunIsOursAndTheContextIsLost) {
         std::string wrong = expect_prefix(scene.world.call(scene.call.forward()),
                                           "cuda: run the kernel: CUDA_ERROR_ILLEGAL_ADDRESS (700)");
         wrong += expect_count(scene.world.warnings(), 1);
+        wrong +=
+            expect_prefix(scene.world.warnings().at(0),
+                          str(off, "the context was lost while the kernel first ran: run the "));
         if (!scene.world.warnings().at(0).ends_with(
                 "; the context is lost, and nothing runs instead"))
           wrong += scene.world.warnings().at(0);
@@ -283,7 +286,8 @@ TEST(FailureRules, WhatTheServiceDoesNotHaveIsToldWithTheCommandThatMendsIt) {
   } rows[] = {
       {Code::not_cached, "; to have it beforehand: libreyolo-kernels fetch ms_deform_attn"},
       {Code::offline, "; to have it beforehand: libreyolo-kernels fetch ms_deform_attn"},
-      {Code::network, "; to have it beforehand: libreyolo-kernels fetch ms_deform_attn"},
+      {Code::network, "nothing of the sort; callers keep their own way"},
+      {Code::timeout, "nothing of the sort; callers keep their own way"},
       {Code::no_image, "nothing of the sort; callers keep their own way"},
       {Code::not_pinned, "nothing of the sort; callers keep their own way"},
       {Code::refused, "nothing of the sort; callers keep their own way"},
