@@ -1,6 +1,5 @@
 #include "client/c_interface.hpp"
 
-#include <array>
 #include <mutex>
 #include <set>
 
@@ -35,13 +34,14 @@ LYK_SAME_STATUS(no_image, LYK_NO_IMAGE);
 LYK_SAME_STATUS(not_eligible, LYK_NOT_ELIGIBLE);
 static_assert(code_table.size() == 23, "a new code needs its LYK_* in lyk.h and a line above");
 
-// The calling thread's last failure. An array, not a string: it has nothing to destroy when a
-// thread outlives the library.
+// The calling thread's last failure. A Line, not a string: it has nothing to destroy when a thread
+// outlives the library.
 struct LastFailure {
   const void* handle = nullptr;
-  std::array<char, 1024> text{};
+  Line text;
 };
 thread_local LastFailure last_failure;
+thread_local Line last_note;
 
 constexpr std::size_t struct_bytes_max = 4096;  // ours have some hundred; more is a wild number
 
@@ -60,11 +60,9 @@ OpenHandles& open_handles() {
 }  // namespace
 
 int fail(const void* handle, Code code, std::string_view text) noexcept {
-  const std::size_t length = std::min(text.size(), last_failure.text.size() - 1);
   last_failure.handle = handle;
-  // The text may be a part of the last one.
-  std::memmove(last_failure.text.data(), text.data(), length);
-  last_failure.text[length] = '\0';
+  last_failure.text.clear();
+  last_failure.text.add(text);
   return info(code).c_status;
 }
 
@@ -72,11 +70,20 @@ void forget_failure(const void* handle) noexcept {
   if (last_failure.handle != handle)
     return;
   last_failure.handle = nullptr;
-  last_failure.text[0] = '\0';
+  last_failure.text.clear();
 }
 
 const char* failure_text(const void* handle) noexcept {
-  return last_failure.handle == handle ? last_failure.text.data() : "";
+  return last_failure.handle == handle ? last_failure.text.c_str() : "";
+}
+
+void note(std::string_view text) noexcept {
+  last_note.clear();
+  last_note.add(text);
+}
+
+const Line& noted() noexcept {
+  return last_note;
 }
 
 Error bad_argument(std::string_view argument, std::string_view why) {

@@ -12,6 +12,7 @@
 #include <exception>
 #include <string_view>
 
+#include "client/line.hpp"
 #include "client/lyk.h"
 #include "proto/error.hpp"
 #include "proto/result.hpp"
@@ -29,6 +30,11 @@ void forget_failure(const void* handle) noexcept;
 
 // Empty, never null, if the calling thread's last failure was on another handle.
 const char* failure_text(const void* handle) noexcept;
+
+// What an implementation or predicate says of the failure that it is about to return: not yet a
+// failure of a call, and kept apart from the last one. Of the calling thread.
+void note(std::string_view text) noexcept;
+const Line& noted() noexcept;
 
 // Cancelling a thread unwinds it, which must not pass through here and would leave a reply unread.
 class Uncancellable {

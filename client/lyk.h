@@ -29,7 +29,8 @@
  *  8. Nothing is printed but the warnings that lyk_set_message_callback tells of, no signal is sent
  *     or handled, nothing exits or throws, and no call is a cancellation point. Every descriptor is
  *     close-on-exec. A service that had to be started is not a child that the caller could see.
- *     Callbacks of the caller must return: not throw, not longjmp (lyk.hpp takes care of C++).
+ *     Callbacks of the caller must return: not longjmp, and not throw, which ends the process
+ *     (lyk.hpp takes care of C++).
  *  9. The library stays in memory once it is loaded, dlclose or not: what is off for the rest of
  *     the process must stay off, and modules that it gave to the driver have no end of their own.
  */
@@ -183,8 +184,8 @@ enum { /* DLPack's numbers */
  * Contexts: the tensors' primary context must be active, as it is when CUDA's run-time allocated
  * them. It is current during the call, and afterwards whatever was current before, NULL included.
  *
- * Threads: any number at once. A call that was made once allocates nothing, reads nothing back from
- * the device and takes no lock that calls on other streams take.
+ * Threads: any number at once. A call that was made once and is taken allocates nothing, reads
+ * nothing back from the device and takes no lock that calls on other streams take.
  *
  * Fork: a child of a process in which this library used the driver gets LYK_NOT_ELIGIBLE from
  * `hub`: no driver works there. */
@@ -231,7 +232,9 @@ LYK_API int lyk_call(const char* slot, const lyk_arguments* arguments);
  * the device read outside of the tensors. `hub` takes dense row-major float32; other floating
  * dtypes and strides are LYK_NOT_ELIGIBLE there, and sizes that 32-bit offsets cannot reach are
  * taken image by image, or else LYK_NOT_ELIGIBLE as well. grad_value is summed in no fixed order,
- * so that `hub` is deterministic in forward only. Outputs must overlap nothing. */
+ * so that `hub` is deterministic in forward only. Outputs
+ * must overlap nothing, nor must what is needed of the workspace; this is checked where tensors
+ * have no gaps, and left to the implementation for slices of one buffer. */
 typedef struct lyk_ms_deform_attn_call {
   uint32_t size;
   uint32_t flags;                       /* LYK_NEEDS_GRADIENT, LYK_DETERMINISTIC */
@@ -253,7 +256,7 @@ typedef struct lyk_ms_deform_attn_call {
   uint64_t workspace_bytes;
 } lyk_ms_deform_attn_call;
 
-/* Forward ignores the five gradients' fields, backward ignores `output`. Each rule that a call can
+/* Forward ignores the four gradients' fields, backward ignores `output`. Each rule that a call can
  * break is checked before anything is launched. */
 LYK_API int lyk_ms_deform_attn_forward(const lyk_ms_deform_attn_call* call);
 LYK_API int lyk_ms_deform_attn_backward(const lyk_ms_deform_attn_call* call);
@@ -304,12 +307,13 @@ typedef int (*lyk_predicate_fn)(void* user);
 enum {
   LYK_DETERMINISTIC_FORWARD = 1, /* the same bits every time */
   LYK_DETERMINISTIC_BACKWARD = 2,
-  LYK_HAS_NO_BACKWARD = 4 /* passed over where a gradient is needed, and in LYK_BACKWARD */
+  LYK_HAS_NO_BACKWARD = 4, /* passed over where a gradient is needed, and in LYK_BACKWARD */
+  LYK_SOLE_OF_ITS_NAME = 8 /* not registered where the slot has one of that name */
 };
 
 typedef struct lyk_implementation {
   uint32_t size;
-  uint32_t flags;   /* LYK_DETERMINISTIC_*, LYK_HAS_NO_BACKWARD */
+  uint32_t flags;   /* LYK_DETERMINISTIC_*, LYK_HAS_NO_BACKWARD, LYK_SOLE_OF_ITS_NAME */
   const char* name; /* 1 to 64 of a-z, 0-9, _, - and . ; not "hub", "cuda" or "cpu" */
   lyk_implementation_fn fn;
   lyk_predicate_fn predicate; /* NULL: always */
@@ -323,8 +327,10 @@ typedef struct lyk_implementation {
 LYK_API int lyk_register(const char* slot, const lyk_implementation* implementation);
 
 /* Takes every registration of that name from `slot`. Calls that began before may still be in it:
- * `fn`, `predicate` and `user` must stay good until those have returned. Fails with LYK_NOT_FOUND
- * if there is none; what this library brings itself cannot be taken away, only switched off. */
+ * `fn`, `predicate` and `user` must stay good until those have returned. Registered anew after it
+ * failed, an implementation is on again: what was off was that registration. Fails with
+ * LYK_NOT_FOUND if there is none; what this library brings itself cannot be taken away, only
+ * switched off. */
 LYK_API int lyk_unregister(const char* slot, const char* name);
 
 /* The name of the implementation that a call of `slot` would try first: the first that is not off
@@ -351,11 +357,12 @@ LYK_API int lyk_active(const char* slot, lyk_state_fn each, void* user);
  * LIBREYOLO_KERNELS, LIBREYOLO_QUANT_KERNELS, LIBREYOLO_HUB_KERNELS, LIBREYOLO_KERNELS_DISABLE,
  * LIBREYOLO_KERNELS_DETERMINISTIC and those of lyk_client_open. What has failed stays off. Must not
  * run while another thread changes the environment. Fails with LYK_INVALID_ARGUMENT and the name of
- * the variable; what was read before then stays in force. */
+ * the variable, and with LYK_BUSY after some hundred environments that differed from all before;
+ * what was read before then stays in force. */
 LYK_API int lyk_reload_environment(void);
 
-/* Receives a warning: one line, without a newline, that says what failed, why, and what runs
- * instead. Called by the thread whose call it concerns, with nothing locked. */
+/* Receives a warning: one line, without control characters, that says what failed, why, and what
+ * runs instead. Called by the thread whose call it concerns, with nothing locked. */
 typedef void (*lyk_message_fn)(void* user, const char* text);
 
 /* Where warnings go instead of standard error; NULL: to standard error again. There is one for each
@@ -364,7 +371,8 @@ typedef void (*lyk_message_fn)(void* user, const char* text);
 LYK_API int lyk_set_message_callback(lyk_message_fn fn, void* user);
 
 /* For implementations and predicates: the text of the failure that they are about to return. One
- * line, copied, cut after 1000 bytes. */
+ * line, copied, cut between characters after at most 1000 bytes; control characters are replaced.
+ * lyk_error_message does not tell of it before the call has failed. */
 LYK_API void lyk_set_error_message(const char* text);
 
 /* ---- client --------------------------------------------------------------------------------- */

@@ -58,8 +58,6 @@ Registry& process_registry() {
 
 namespace {
 
-using lyk::Code;
-using lyk::Error;
 using lyk::Result;
 using lyk::client::bad_argument;
 using lyk::client::check_flags;
@@ -98,9 +96,10 @@ int lyk_register(const char* slot, const lyk_implementation* implementation) {
     lyk_implementation storage{};
     LYK_TRY_ASSIGN(const lyk_implementation* known,
                    view_struct(implementation, "implementation", storage));
-    LYK_TRY(check_flags(
-        known->flags, LYK_DETERMINISTIC_FORWARD | LYK_DETERMINISTIC_BACKWARD | LYK_HAS_NO_BACKWARD,
-        "implementation"));
+    LYK_TRY(check_flags(known->flags,
+                        LYK_DETERMINISTIC_FORWARD | LYK_DETERMINISTIC_BACKWARD |
+                            LYK_HAS_NO_BACKWARD | LYK_SOLE_OF_ITS_NAME,
+                        "implementation"));
     return process_registry().add(name, *known);
   });
 }
@@ -151,5 +150,5 @@ int lyk_set_message_callback(lyk_message_fn fn, void* user) {
 }
 
 void lyk_set_error_message(const char* text) {
-  (void)lyk::client::fail(nullptr, Code::internal, text == nullptr ? "" : text);
+  lyk::client::note(text == nullptr ? "" : text);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "client/c_interface.hpp"
@@ -17,14 +18,24 @@ namespace lyk::client {
 // An entry as one view sees it.
 struct Registry::Candidate {
   Entry* entry = nullptr;
-  std::string forbidden;       // by the environment; empty: it is not
-  std::atomic<int> answer{0};  // of the predicate: 1 yes, -1 no, 0 not asked yet
+  std::string forbidden;  // by the environment; empty: it is not
+  // Of the predicate: twice the generation in which it was asked, and one for yes. Zero: not asked.
+  std::atomic<std::uint64_t> answer{0};
 };
 
 struct Registry::View {
+  explicit View(std::size_t n) : count(n), candidates(n) {}
+
   std::uint32_t flags = 0;  // that the environment adds to every call
-  std::size_t count = 0;
-  std::unique_ptr<Candidate[]> candidates;  // newest first
+  std::size_t count;
+  std::vector<Candidate> candidates;  // newest first
+  // Goes up when the view comes into force again, and makes predicates be asked anew.
+  std::atomic<std::uint64_t> generation{1};
+};
+
+struct Registry::NextView {
+  View* earlier = nullptr;
+  std::unique_ptr<View> fresh;  // if there is no earlier one
 };
 
 struct Registry::Slot {
@@ -33,7 +44,7 @@ struct Registry::Slot {
   std::atomic<View*> view{nullptr};
   std::vector<std::unique_ptr<Entry>> entries;  // everything that was ever registered
   std::vector<Entry*> order;                    // newest first
-  std::vector<std::unique_ptr<View>> views;     // the last is in force
+  std::vector<std::unique_ptr<View>> views;     // all that were ever in force
 };
 
 namespace {
@@ -61,7 +72,10 @@ bool is_implementation_name(std::string_view name) {
 
 int run_hub(void* user, const lyk_arguments* arguments) {
   const auto done = run_hub_ms_deform_attn(*static_cast<Hub*>(user), *arguments);
-  return done ? LYK_OK : fail(nullptr, done.error().code, done.error().message);
+  if (done)
+    return LYK_OK;
+  note(done.error().message);
+  return info(done.error().code).c_status;
 }
 
 // Whether a status is a failure of the implementation that returned it.
@@ -70,8 +84,20 @@ bool is_failure(int status) {
          status != LYK_CUDA;
 }
 
-void add_reason(std::string& reasons, std::string_view name, std::string_view why) {
-  reasons += str(reasons.empty() ? "" : "; ", name, ": ", why);
+// The reasons of a call so far, with a name for the next.
+Line& begin_reason(std::optional<Line>& reasons, std::string_view name) {
+  if (!reasons)
+    reasons.emplace();
+  return reasons->add(reasons->empty() ? "" : "; ").add(name).add(": ");
+}
+
+// What an implementation said of a status that is not LYK_OK, or what that status says by itself.
+Line explanation(int status) {
+  if (!noted().empty())
+    return noted();
+  if (status == LYK_NOT_ELIGIBLE)
+    return Line{"it does not take these arguments"};
+  return Line{str("it returned ", status)};
 }
 
 }  // namespace
@@ -108,7 +134,7 @@ Registry::Registry(Options options) : policy_(parse_policy(std::move(options.env
   hub_entry_ = entry.get();
   slot.order.push_back(entry.get());
   slot.entries.push_back(std::move(entry));
-  publish(slot);
+  publish(slot, next_view(slot, policy_));
 }
 
 Registry::~Registry() = default;
@@ -121,7 +147,7 @@ Registry::Slot& Registry::make_slot(std::string_view name, Check check) {
   slots_[index]->name = name;
   slots_[index]->check = check;
   slot_hashes_[index] = hash_of(name);
-  publish(*slots_[index]);
+  publish(*slots_[index], next_view(*slots_[index], policy_));
   slot_count_.store(index + 1, std::memory_order_release);
   return *slots_[index];
 }
@@ -144,18 +170,36 @@ Result<Registry::Slot*> Registry::find_or_make(std::string_view name) {
   return &make_slot(name, nullptr);
 }
 
-void Registry::publish(Slot& slot) {
-  auto view = std::make_unique<View>();
-  if (policy_.deterministic)
+Registry::NextView Registry::next_view(const Slot& slot, const Policy& policy) {
+  auto view = std::make_unique<View>(slot.order.size());
+  if (policy.deterministic)
     view->flags = LYK_DETERMINISTIC;
-  view->count = slot.order.size();
-  view->candidates = std::make_unique<Candidate[]>(view->count);
   for (std::size_t i = 0; i < view->count; ++i) {
     view->candidates[i].entry = slot.order[i];
-    view->candidates[i].forbidden = forbidden_by(policy_, slot.name, slot.order[i]->name);
+    view->candidates[i].forbidden = forbidden_by(policy, slot.name, slot.order[i]->name);
   }
-  slot.views.push_back(std::move(view));
-  slot.view.store(slot.views.back().get(), std::memory_order_release);
+  const auto is_same = [&](const std::unique_ptr<View>& earlier) {
+    return earlier->flags == view->flags &&
+           std::equal(earlier->candidates.begin(), earlier->candidates.end(),
+                      view->candidates.begin(), view->candidates.end(),
+                      [](const Candidate& a, const Candidate& b) {
+                        return a.entry == b.entry && a.forbidden == b.forbidden;
+                      });
+  };
+  const auto earlier = std::find_if(slot.views.begin(), slot.views.end(), is_same);
+  if (earlier != slot.views.end())
+    return {earlier->get(), nullptr};
+  return {nullptr, std::move(view)};
+}
+
+void Registry::publish(Slot& slot, NextView next) {
+  if (next.earlier == nullptr) {
+    slot.views.push_back(std::move(next.fresh));
+    next.earlier = slot.views.back().get();
+  } else {
+    next.earlier->generation.fetch_add(1, std::memory_order_relaxed);
+  }
+  slot.view.store(next.earlier, std::memory_order_release);
 }
 
 Result<void> Registry::add(std::string_view slot_name, const lyk_implementation& implementation) {
@@ -176,6 +220,10 @@ Result<void> Registry::add(std::string_view slot_name, const lyk_implementation&
 
   const std::lock_guard lock{mutex_};
   LYK_TRY_ASSIGN(Slot * slot, find_or_make(slot_name));
+  const auto is_named = [&](const Entry* other) { return other->name == name; };
+  if ((implementation.flags & LYK_SOLE_OF_ITS_NAME) != 0 &&
+      std::any_of(slot->order.begin(), slot->order.end(), is_named))
+    return bad_argument("implementation", str("name ", quoted(name), " is registered already"));
   if (registrations_ == limits::registrations_per_process_max)
     return Error{Code::busy, str("more than ", registrations_, " registrations in one process")};
   if (slot->order.size() == limits::implementations_per_slot_max)
@@ -184,7 +232,7 @@ Result<void> Registry::add(std::string_view slot_name, const lyk_implementation&
   ++registrations_;
   slot->order.insert(slot->order.begin(), entry.get());
   slot->entries.push_back(std::move(entry));
-  publish(*slot);
+  publish(*slot, next_view(*slot, policy_));
   return {};
 }
 
@@ -197,7 +245,7 @@ Result<void> Registry::remove(std::string_view slot_name, std::string_view name)
   if (slot == nullptr || std::erase_if(slot->order, is_named) == 0)
     return Error{Code::not_found,
                  str("slot ", quoted(slot_name), ": nothing is registered as ", quoted(name))};
-  publish(*slot);
+  publish(*slot, next_view(*slot, policy_));
   return {};
 }
 
@@ -206,10 +254,20 @@ Result<void> Registry::reload(Environment environment) {
   if (!policy.settings)
     return policy.settings.error();
   const std::lock_guard lock{mutex_};
+  std::array<NextView, limits::slots_per_process_max> next;
+  std::size_t fresh = 0;
+  const std::size_t count = slot_count_.load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i < count; ++i) {
+    next[i] = next_view(*slots_[i], policy);
+    fresh += next[i].earlier == nullptr ? 1U : 0U;
+  }
+  if (fresh > limits::reloaded_views_per_process_max - reloaded_views_)
+    return Error{Code::busy, "environment: too many different ones were read in this process"};
+  reloaded_views_ += fresh;
   policy_ = std::move(policy);
   hub_->set_settings(policy_.settings);
-  for (std::size_t i = 0; i < slot_count_.load(std::memory_order_relaxed); ++i)
-    publish(*slots_[i]);
+  for (std::size_t i = 0; i < count; ++i)
+    publish(*slots_[i], std::move(next[i]));
   return {};
 }
 
@@ -229,78 +287,81 @@ Result<void> Registry::call_ms_deform_attn(const lyk_arguments& arguments) {
 Result<void> Registry::run(Slot& slot, const lyk_arguments& arguments) {
   if (slot.check != nullptr)
     LYK_TRY(slot.check(arguments));
-  const View& view = *slot.view.load(std::memory_order_acquire);
+  View& view = *slot.view.load(std::memory_order_acquire);
   const std::uint32_t flags = arguments.flags | view.flags;
-  std::string reasons;
+  std::optional<Line> reasons;  // made where something is passed over
   for (std::size_t i = 0; i < view.count; ++i) {
     Candidate& candidate = view.candidates[i];
     Entry& entry = *candidate.entry;
-    if (!may_run(slot, candidate, arguments.operation, flags)) {
-      add_reason(reasons, entry.name, passed_over(candidate, arguments.operation, flags));
+    if (!may_run(slot, view, candidate, arguments.operation, flags)) {
+      add_why_not(begin_reason(reasons, entry.name), candidate, arguments.operation, flags);
       continue;
     }
-    forget_failure(nullptr);
+    note({});
     const int status = entry.fn(entry.user, &arguments);
     if (status == LYK_OK)
       return {};
-    std::string why = failure_text(nullptr);
+    const Line why = explanation(status);
     if (status == LYK_INVALID_ARGUMENT || status == LYK_CUDA)
-      return Error{status == LYK_CUDA ? Code::cuda : Code::invalid_argument, why};
-    if (why.empty())
-      why = is_failure(status) ? str("it returned ", status) : "it does not take these arguments";
+      return Error{status == LYK_CUDA ? Code::cuda : Code::invalid_argument,
+                   std::string{why.view()}};
     if (is_failure(status))
-      turn_off(slot, entry, why, instead_of(slot, entry));
-    add_reason(reasons, entry.name, why);
+      turn_off(slot, entry, why.view(), instead_of(slot, entry, arguments.operation, flags));
+    begin_reason(reasons, entry.name).add(why.view());
   }
   return Error{Code::not_eligible,
-               str(slot.name, ": ", reasons.empty() ? "nothing is registered" : reasons)};
+               str(slot.name, ": ", reasons ? reasons->view() : "nothing is registered")};
 }
 
 bool Registry::may_run(const Slot& slot,
+                       const View& view,
                        Candidate& candidate,
                        std::uint32_t operation,
                        std::uint32_t flags) {
   const Entry& entry = *candidate.entry;
   return candidate.forbidden.empty() && !entry.is_off.load(std::memory_order_acquire) &&
-         unsuited(entry.flags, operation, flags).empty() && asks_yes(slot, candidate);
+         unsuited(entry.flags, operation, flags).empty() && asks_yes(slot, view, candidate);
 }
 
-std::string Registry::passed_over(const Candidate& candidate,
-                                  std::uint32_t operation,
-                                  std::uint32_t flags) {
+void Registry::add_why_not(Line& line,
+                           const Candidate& candidate,
+                           std::uint32_t operation,
+                           std::uint32_t flags) {
   const Entry& entry = *candidate.entry;
   if (!candidate.forbidden.empty())
-    return candidate.forbidden;
-  if (entry.is_off.load(std::memory_order_acquire))
-    return str("off for the rest of this process: ", entry.off_reason);
-  if (const std::string_view why = unsuited(entry.flags, operation, flags); !why.empty())
-    return std::string{why};
-  return "its predicate says no";
+    line.add(candidate.forbidden);
+  else if (entry.is_off.load(std::memory_order_acquire))
+    line.add("off for the rest of this process: ").add(entry.off_reason);
+  else if (const std::string_view why = unsuited(entry.flags, operation, flags); !why.empty())
+    line.add(why);
+  else
+    line.add("its predicate says no");
 }
 
-bool Registry::asks_yes(const Slot& slot, Candidate& candidate) {
+bool Registry::asks_yes(const Slot& slot, const View& view, Candidate& candidate) {
   Entry& entry = *candidate.entry;
   if (entry.predicate == nullptr)
     return true;
-  int answer = candidate.answer.load(std::memory_order_relaxed);
-  if (answer == 0) {
-    forget_failure(nullptr);
+  const std::uint64_t generation = view.generation.load(std::memory_order_relaxed);
+  std::uint64_t answer = candidate.answer.load(std::memory_order_relaxed);
+  if (answer / 2 != generation) {
+    note({});
     const int said = entry.predicate(entry.user);
-    answer = said > 0 ? 1 : -1;
+    answer = 2 * generation + (said > 0 ? 1 : 0);
     candidate.answer.store(answer, std::memory_order_relaxed);
     if (said < 0 && !entry.predicate_has_failed.exchange(true))
       warn(str(slot.name, ": ", entry.name,
-               " is passed over, since its predicate failed: ", failure_text(nullptr)));
+               " is passed over, since its predicate failed: ", noted().view()));
   }
-  return answer > 0;
+  return answer % 2 == 1;
 }
 
 Result<const char*> Registry::first(std::string_view slot_name) {
   LYK_TRY(SlotName::parse(slot_name));
   if (Slot* slot = find(slot_name)) {
-    const View& view = *slot->view.load(std::memory_order_acquire);
+    View& view = *slot->view.load(std::memory_order_acquire);
     for (std::size_t i = 0; i < view.count; ++i)
-      if (may_run(*slot, view.candidates[i], LYK_FORWARD, view.flags))
+      if (may_run(*slot, view, view.candidates[i], LYK_FORWARD, view.flags))
         return view.candidates[i].entry->name.c_str();
   }
   return Error{Code::not_eligible, str("slot ", slot_name, ": nothing can run")};
@@ -311,15 +372,17 @@ std::vector<ImplementationState> Registry::states(std::string_view slot_name) {
   Slot* slot = find(slot_name);
   if (slot == nullptr)
     return out;
-  const View& view = *slot->view.load(std::memory_order_acquire);
+  View& view = *slot->view.load(std::memory_order_acquire);
   bool is_first = true;
   for (std::size_t i = 0; i < view.count; ++i) {
     Candidate& candidate = view.candidates[i];
     ImplementationState state{candidate.entry->name, false, {}};
-    state.is_active = may_run(*slot, candidate, LYK_FORWARD, view.flags);
-    if (!state.is_active)
-      state.reason = passed_over(candidate, LYK_FORWARD, view.flags);
-    else {
+    state.is_active = may_run(*slot, view, candidate, LYK_FORWARD, view.flags);
+    if (!state.is_active) {
+      Line why;
+      add_why_not(why, candidate, LYK_FORWARD, view.flags);
+      state.reason = why.view();
+    } else {
       state.reason = is_first ? "runs first" : "runs where those before it do not take a call";
       is_first = false;
     }
@@ -335,19 +398,23 @@ void Registry::turn_off(const Slot& slot,
                         std::string_view why,
                         std::string_view instead) {
   if (entry.is_claimed.exchange(true))
-    return;  // another thread tells of it
-  entry.off_reason = why;
+    return;              // another thread tells of it
+  const Line line{why};  // it may come from a service
+  entry.off_reason = line.view();
   entry.is_off.store(true, std::memory_order_release);
-  warn(str(slot.name, ": ", entry.name, " is off for the rest of this process: ", why, "; ",
+  warn(str(slot.name, ": ", entry.name, " is off for the rest of this process: ", line.view(), "; ",
            instead));
 }
 
-std::string Registry::instead_of(const Slot& slot, const Entry& entry) {
-  const View& view = *slot.view.load(std::memory_order_acquire);
+std::string Registry::instead_of(const Slot& slot,
+                                 const Entry& entry,
+                                 std::uint32_t operation,
+                                 std::uint32_t flags) {
+  View& view = *slot.view.load(std::memory_order_acquire);
   bool is_behind = false;
   for (std::size_t i = 0; i < view.count; ++i) {
     Candidate& candidate = view.candidates[i];
-    if (is_behind && may_run(slot, candidate, LYK_FORWARD, view.flags))
+    if (is_behind && may_run(slot, view, candidate, operation, flags))
       return str(candidate.entry->name, " runs instead");
     is_behind = is_behind || candidate.entry == &entry;
   }

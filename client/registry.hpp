@@ -2,7 +2,8 @@
 //
 // Calls read a slot's View, which never changes and is replaced as a whole when something is
 // registered or the environment is read again; old views are kept, so that no call needs a lock to
-// know that its view lives. An Entry goes off once and stays so.
+// know that its view lives, and come back into force where a new one would be the same. An Entry
+// goes off once and stays so.
 //
 // "Off for the rest of the process" needs one Registry in a process (client/lyk_registry.cpp);
 // tests make their own. Thread rule: safe from any thread. No lock is held while anything of a
@@ -22,13 +23,14 @@
 #include "client/driver.hpp"
 #include "client/environment.hpp"
 #include "client/hub.hpp"
+#include "client/line.hpp"
 #include "client/lyk.h"
 #include "proto/limits.hpp"
 #include "proto/result.hpp"
 
 namespace lyk::client {
 
-// One registration. Its flags are LYK_DETERMINISTIC_* and LYK_HAS_NO_BACKWARD.
+// One registration. Its flags are those of a lyk_implementation.
 struct Entry {
   std::string name;
   lyk_implementation_fn fn = nullptr;
@@ -90,26 +92,35 @@ public:
 private:
   struct Candidate;
   struct View;
+  struct NextView;
   struct Slot;
   using Check = Result<void> (*)(const lyk_arguments& arguments);
 
   Slot* find(std::string_view name) const;
   Result<Slot*> find_or_make(std::string_view name);  // mutex_ is held
   Slot& make_slot(std::string_view name, Check check);
-  void publish(Slot& slot);  // mutex_ is held
+  // The view that a policy makes of a slot: an earlier one that is the same, or a new one.
+  static NextView next_view(const Slot& slot, const Policy& policy);
+  static void publish(Slot& slot, NextView next);  // mutex_ is held
 
   Result<void> run(Slot& slot, const lyk_arguments& arguments);
   // Whether a call comes to a candidate, and why it does not.
   bool may_run(const Slot& slot,
+               const View& view,
                Candidate& candidate,
                std::uint32_t operation,
                std::uint32_t flags);
-  static std::string passed_over(const Candidate& candidate,
-                                 std::uint32_t operation,
-                                 std::uint32_t flags);
-  bool asks_yes(const Slot& slot, Candidate& candidate);
+  static void add_why_not(Line& line,
+                          const Candidate& candidate,
+                          std::uint32_t operation,
+                          std::uint32_t flags);
+  bool asks_yes(const Slot& slot, const View& view, Candidate& candidate);
   void turn_off(const Slot& slot, Entry& entry, std::string_view why, std::string_view instead);
-  std::string instead_of(const Slot& slot, const Entry& entry);
+  // What runs where `entry` did not, in a call of that operation and flags.
+  std::string instead_of(const Slot& slot,
+                         const Entry& entry,
+                         std::uint32_t operation,
+                         std::uint32_t flags);
   void warn(const std::string& text);
 
   std::mutex mutex_;  // of everything but what calls read
@@ -117,6 +128,7 @@ private:
   lyk_message_fn message_ = nullptr;
   void* message_user_ = nullptr;
   std::size_t registrations_ = 0;
+  std::size_t reloaded_views_ = 0;
   std::atomic<std::size_t> slot_count_{0};
   std::array<std::unique_ptr<Slot>, limits::slots_per_process_max> slots_;
   std::array<std::uint64_t, limits::slots_per_process_max> slot_hashes_{};

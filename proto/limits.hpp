@@ -180,10 +180,16 @@ inline constexpr std::size_t kernel_list_bytes_max = 256 * mib;
 // ---- calls in a process
 // -------------------------------------------------------------------------------
 // What one process may register. Every view of a slot that was ever in force is kept, since calls
-// read it without a lock: at most 4096 views of 64 entries, some MiB in the worst case.
+// read it without a lock: two for each registration and those of reloads. Each has up to 64 entries
+// of some 64 bytes, so that the worst case is some 50 MiB; hosts register a handful.
 inline constexpr std::size_t slots_per_process_max = 64;
 inline constexpr std::size_t implementations_per_slot_max = 64;
 inline constexpr std::size_t registrations_per_process_max = 4096;
+// Views that came of reading an environment that was never there before; going back to an earlier
+// one costs nothing.
+inline constexpr std::size_t reloaded_views_per_process_max = 1024;
+// Of a text of a failure, as lyk.h has it.
+inline constexpr std::size_t line_bytes_max = 1000;
 // Of one node; the largest machines have 16.
 inline constexpr std::size_t gpus_max = 64;
 // No tensor has more elements: their bytes still fit into 63 bits.

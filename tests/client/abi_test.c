@@ -324,8 +324,8 @@ static void test_wrong_arguments_of_slots(void) {
   mine.name = "mine";
   CHECK_INVALID(lyk_register("scaled", &mine), "implementation: its fn is NULL");
   mine.fn = twice;
-  mine.flags = 8;
-  CHECK_INVALID(lyk_register("scaled", &mine), "implementation: flags 8 are not all known");
+  mine.flags = 16;
+  CHECK_INVALID(lyk_register("scaled", &mine), "implementation: flags 16 are not all known");
   CHECK_INVALID(lyk_unregister("scaled", NULL), "name: NULL");
   CHECK_INVALID(lyk_resolve("scaled", NULL), "name: NULL");
   CHECK_INVALID(lyk_resolve(NULL, &name), "slot: NULL");

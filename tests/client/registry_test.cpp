@@ -30,7 +30,7 @@ int run_fake(void* user, const lyk_arguments*) {
   auto& fake = *static_cast<Fake*>(user);
   ++fake.calls;
   if (fake.text != nullptr)
-    (void)fail(nullptr, Code::internal, fake.text);
+    note(fake.text);
   return fake.status;
 }
 
@@ -38,7 +38,7 @@ int ask_fake(void* user) {
   auto& fake = *static_cast<Fake*>(user);
   ++fake.questions;
   if (fake.answer < 0)
-    (void)fail(nullptr, Code::internal, "it is broken");
+    note("it is broken");
   return fake.answer;
 }
 
@@ -271,6 +271,61 @@ TEST(Unsuited, FollowsFromTheFlagsOfImplementationAndCall) {
             "its backward is not deterministic");
   EXPECT_EQ(unsuited(both, LYK_BACKWARD, LYK_DETERMINISTIC), "");
   EXPECT_EQ(unsuited(both, LYK_FORWARD, LYK_DETERMINISTIC | LYK_NEEDS_GRADIENT), "");
+}
+
+TEST(Registry, NamesWhatRunsInsteadInACallOfThatKind) {
+  Registry registry{with({})};
+  Warnings warnings{registry};
+  Fake forward_only;
+  Fake fails{.status = LYK_IO, .text = "gone\nfor \x1b[1mgood"};
+  ASSERT_TRUE(registry.add("s", implementation("forward_only", forward_only, LYK_HAS_NO_BACKWARD)));
+  ASSERT_TRUE(registry.add("s", implementation("fails", fails)));
+  EXPECT_FALSE(registry.call("s", arguments(LYK_BACKWARD)));
+  EXPECT_EQ(warnings.texts,
+            std::vector<std::string>{"s: fails is off for the rest of this process: gone for "
+                                     "?[1mgood; callers keep their own way"});
+}
+
+TEST(Registry, LeavesTheLastFailureAloneInACallThatSucceeds) {
+  Registry registry{with({})};
+  Fake fake{.text = "only a note"};
+  ASSERT_TRUE(registry.add("s", implementation("fake", fake)));
+  (void)fail(nullptr, Code::io, "an earlier failure");
+  EXPECT_TRUE(registry.call("s", arguments()));
+  EXPECT_STREQ(failure_text(nullptr), "an earlier failure");
+}
+
+TEST(Registry, MayReadTheSameEnvironmentsAgainWithoutEnd) {
+  Registry registry{with({})};
+  Fake fake;
+  ASSERT_TRUE(registry.add("s", implementation("fake", fake)));
+  for (std::size_t i = 0; i < limits::reloaded_views_per_process_max; ++i) {
+    ASSERT_TRUE(registry.reload({{"LIBREYOLO_KERNELS=off"}}));
+    ASSERT_TRUE(registry.reload({}));
+  }
+  EXPECT_TRUE(registry.call("s", arguments()));
+  EXPECT_EQ(fake.questions, 1);
+  ASSERT_TRUE(registry.reload({}));
+  EXPECT_TRUE(registry.call("s", arguments()));
+  EXPECT_EQ(fake.questions, 2);
+}
+
+TEST(Registry, HasALimitOfDifferentEnvironments) {
+  Registry registry{with({})};
+  Fake fake;
+  ASSERT_TRUE(registry.add("s", implementation("fake", fake)));
+  const auto reload = [&](std::size_t i) {
+    return registry.reload({{"LIBREYOLO_KERNELS=none" + std::to_string(i)}});
+  };
+  // Each is a view of this slot and one of ms_deform_attn.
+  for (std::size_t i = 0; i < limits::reloaded_views_per_process_max / 2; ++i)
+    ASSERT_TRUE(reload(i));
+  const auto refused = reload(limits::reloaded_views_per_process_max);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::busy);
+  EXPECT_FALSE(registry.call("s", arguments()));  // what was read before stays in force
+  EXPECT_TRUE(registry.reload({}));
+  EXPECT_TRUE(registry.call("s", arguments()));
 }
 
 TEST(Registry, MayBeChangedWhileOthersCall) {

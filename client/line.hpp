@@ -1,0 +1,34 @@
+// A text of one line in a room of its own: what somebody else said, made fit for a log, and put
+// together without allocating.
+// Thread rule: values.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "proto/limits.hpp"
+
+namespace lyk::client {
+
+class Line {
+public:
+  Line() = default;
+  explicit Line(std::string_view text) noexcept { add(text); }
+
+  // Line breaks and other blanks become spaces, other control characters and what is not UTF-8 a
+  // question mark. Once a character has no room, nothing more is added.
+  Line& add(std::string_view text) noexcept;
+
+  void clear() noexcept;
+  bool empty() const noexcept { return size_ == 0; }
+  std::string_view view() const noexcept { return {text_.data(), size_}; }
+  const char* c_str() const noexcept { return text_.data(); }
+
+private:
+  std::size_t size_ = 0;
+  bool is_full_ = false;
+  std::array<char, limits::line_bytes_max + 1> text_{};
+};
+
+}  // namespace lyk::client
