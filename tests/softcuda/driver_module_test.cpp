@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -140,6 +142,19 @@ TEST(SoftcudaModule, ADamagedCubinIsRefused) {
     constexpr std::size_t section_entry_bytes = 58;
     image[section_entry_bytes] = 1;
     EXPECT_EQ(cuda.cuModuleLoadData(&module, image.data()), Status::invalid_image);
+    // Fields of eight bytes that promise more than there is.
+    constexpr std::size_t segment_table = 32;
+    constexpr std::size_t section_table = 40;
+    constexpr std::size_t header_bytes = 52;
+    image = read_image("kernels.sm_75.cubin");
+    std::uint64_t sections = 0;
+    std::memcpy(&sections, image.data() + section_table, sizeof sections);
+    const std::size_t section_start = sections + 64 + 24;
+    for (const std::size_t field : {segment_table, section_table, header_bytes, section_start}) {
+      image = read_image("kernels.sm_75.cubin");
+      std::memset(image.data() + field, 0xff, sizeof(std::uint64_t));
+      EXPECT_EQ(cuda.cuModuleLoadData(&module, image.data()), Status::invalid_image) << field;
+    }
     EXPECT_EQ(cuda.cuCtxSynchronize(), ok);
   });
 }

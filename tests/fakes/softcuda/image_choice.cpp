@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -32,23 +33,47 @@ constexpr std::uint32_t wrapper_magic = 0x466243b1;
 constexpr std::uint32_t fatbin_magic = 0xba55ed50;
 constexpr std::uint32_t elf_magic = 0x464c457f;
 
-// The end of an ELF64 file: of its two tables, or of the last section that has bytes.
+// One past `bytes` bytes at `offset`; the largest number if that is beyond every image.
+std::uint64_t end_of(std::uint64_t offset, std::uint64_t bytes) {
+  constexpr std::uint64_t max = lyk::limits::image_bytes_max;
+  return offset > max || bytes > max ? std::numeric_limits<std::uint64_t>::max() : offset + bytes;
+}
+
+// Whether a header is one that a cubin has. Nothing says how many bytes there are, so what it
+// promises is not followed before.
+bool is_cubin_header(const std::byte* start) {
+  constexpr std::uint16_t machine_cuda = 190;
+  constexpr std::uint16_t header_bytes = 64;
+  constexpr std::uint16_t section_bytes = 64;
+  constexpr std::uint16_t segment_bytes = 56;
+  constexpr auto class_64 = std::byte{2};
+  const auto segments = read_at<std::uint16_t>(start, 56);
+  return start[4] == class_64 && read_at<std::uint16_t>(start, 18) == machine_cuda &&
+         read_at<std::uint16_t>(start, 52) == header_bytes &&
+         read_at<std::uint16_t>(start, 58) == section_bytes &&
+         (segments == 0 || read_at<std::uint16_t>(start, 54) == segment_bytes) &&
+         read_at<std::uint64_t>(start, 40) >= header_bytes;
+}
+
+// The end of a cubin: of its two tables, or of the last section that has bytes; 0 if it is none.
 std::uint64_t elf_bytes(const std::byte* start) {
   constexpr std::size_t section_type_nobits = 8;
-  const auto table = read_at<std::uint64_t>(start, 40);
-  const auto entry_bytes = read_at<std::uint16_t>(start, 58);
-  const auto entries = read_at<std::uint16_t>(start, 60);
-  std::uint64_t end = table + std::uint64_t{entry_bytes} * entries;
-  if (end > lyk::limits::image_bytes_max || entry_bytes != 64)
+  if (!is_cubin_header(start))
     return 0;
-  const auto segments = read_at<std::uint64_t>(start, 32);
-  const auto segment_bytes =
-      std::uint64_t{read_at<std::uint16_t>(start, 54)} * read_at<std::uint16_t>(start, 56);
-  end = std::max(end, segments + segment_bytes);
+  const auto table = read_at<std::uint64_t>(start, 40);
+  const std::uint64_t entry_bytes = read_at<std::uint16_t>(start, 58);
+  const auto entries = read_at<std::uint16_t>(start, 60);
+  std::uint64_t end = end_of(table, entry_bytes * entries);
+  const std::uint64_t segment_bytes = read_at<std::uint16_t>(start, 54);
+  end = std::max(end, end_of(read_at<std::uint64_t>(start, 32),
+                             segment_bytes * read_at<std::uint16_t>(start, 56)));
+  if (end > lyk::limits::image_bytes_max)
+    return 0;
   for (std::size_t i = 0; i < entries; ++i) {
     const std::byte* const entry = start + table + i * entry_bytes;
     if (read_at<std::uint32_t>(entry, 4) != section_type_nobits)
-      end = std::max(end, read_at<std::uint64_t>(entry, 24) + read_at<std::uint64_t>(entry, 32));
+      end = std::max(end,
+                     end_of(read_at<std::uint64_t>(entry, 24), read_at<std::uint64_t>(entry, 32)));
   }
   return end;
 }
@@ -128,7 +153,7 @@ Status image_bytes_at(const void* image, std::span<const std::byte>& out) {
   else
     bytes = ::strnlen(text, lyk::limits::image_bytes_max);
   if (bytes == 0 || bytes >= lyk::limits::image_bytes_max)
-    return refuse(Status::invalid_image, "the image has no end");
+    return refuse(Status::invalid_image, "the image is damaged or has no end");
   out = {start, bytes};
   return Status::success;
 }
