@@ -69,6 +69,8 @@ TEST(SoftcudaLaunch, DynamicSharedMemoryAbove48KibHasToBeAskedFor) {
     EXPECT_EQ(cuda.cuFuncSetAttribute(function, 0, 1), Status::invalid_value);
     int value = 0;
     EXPECT_EQ(cuda.cuFuncGetAttribute(&value, dynamic_max, function), ok);
+    EXPECT_EQ(cuda.cuFuncGetAttribute(&value, -1, function), Status::invalid_value);
+    EXPECT_EQ(cuda.cuFuncGetAttribute(&value, 999, function), Status::invalid_value);
     EXPECT_EQ(value, 99 * kib);
   });
 }

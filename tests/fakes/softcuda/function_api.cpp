@@ -43,7 +43,11 @@ Status get_attribute(const KernelFunction& function, int attribute, int& out) {
       out = 0;
       return Status::success;
   }
-  return refuse(Status::not_supported, "a function attribute that is not stood in for");
+  constexpr int first_of_clusters = 10;
+  constexpr int last_of_clusters = 15;
+  if (attribute >= first_of_clusters && attribute <= last_of_clusters)
+    return refuse(Status::not_supported, "an attribute of clusters, which are not stood in for");
+  return refuse(Status::invalid_value, "an unknown function attribute");
 }
 
 Status set_attribute(KernelFunction& function, int attribute, int value) {
