@@ -15,6 +15,7 @@
 #define LYK_HPP
 
 #include <lyk.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -161,8 +162,9 @@ inline std::vector<State> active(const char* slot) {
   return std::move(collected.states);
 }
 
-// An implementation that is registered for as long as this object lives. The callables may be
-// called by several threads at once and must not end this object.
+// An implementation that is registered for as long as this object lives, as the only one of its
+// name: ending it takes nothing else away. The callables may be called by several threads at once
+// and must not end this object.
 class Registration {
 public:
   // True: the call is done. False: not these arguments, ask the next. An exception other than a
@@ -181,7 +183,7 @@ public:
         name_(std::move(name)),
         shared_(std::make_unique<Shared>(std::move(run), std::move(predicate)).release()) {
     auto implementation = zeroed<lyk_implementation>();
-    implementation.flags = flags;
+    implementation.flags = flags | LYK_SOLE_OF_ITS_NAME;
     implementation.name = name_.c_str();
     implementation.fn = &Registration::run;
     implementation.predicate = &Registration::ask;
@@ -199,10 +201,13 @@ public:
   Registration& operator=(Registration&&) = delete;
 
   // Waits for calls that are in the callables. A call may have found them and not come to them yet:
-  // it then meets an implementation that says no, for which a few bytes stay behind.
+  // it then meets an implementation that says no, for which a few bytes stay behind. In a child of
+  // fork nothing is waited for, and the callables stay: what was in them in the parent never ends.
   ~Registration() {
     (void)lyk_unregister(slot_.c_str(), name_.c_str());  // another of its name may have done it
     shared_->is_closed = true;
+    if (::getpid() != owner_)
+      return;
     while (shared_->calls != 0)
       std::this_thread::yield();
     shared_->run = nullptr;
@@ -271,6 +276,7 @@ private:
   std::string slot_;
   std::string name_;
   Shared* shared_;
+  pid_t owner_ = ::getpid();
 };
 
 // ---- images

@@ -1,5 +1,8 @@
 // lyk.hpp and lyk.h in a C++17 program, with every warning on: they must compile, and mean the
 // same. Uses nothing else of ours.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdio>
 #include <stdexcept>
@@ -133,6 +136,46 @@ void test_a_registration_ends_while_others_call() {
   caller.join();
 }
 
+void test_a_name_has_one_owner() {
+  auto none = arguments_of(nullptr);
+  none.tensor_count = 0;
+  const lyk::Registration mine{"owned", "mine", [](const lyk_arguments&) { return true; }};
+  try {
+    const lyk::Registration second{"owned", "mine", [](const lyk_arguments&) { return false; }};
+    CHECK(false);
+  } catch (const lyk::Failure& failure) {
+    CHECK(failure.status() == LYK_INVALID_ARGUMENT);
+    CHECK(std::string{failure.what()} == "implementation: name 'mine' is registered already");
+  }
+  CHECK(lyk::call("owned", none));
+}
+
+void test_a_child_does_not_wait_for_calls_of_its_parent() {
+  auto none = arguments_of(nullptr);
+  none.tensor_count = 0;
+  std::atomic<bool> is_in{false};
+  std::atomic<bool> may_leave{false};
+  auto mine = std::make_unique<lyk::Registration>("forked", "mine", [&](const lyk_arguments&) {
+    is_in = true;
+    while (!may_leave)
+      std::this_thread::yield();
+    return true;
+  });
+  std::thread caller{[&] { CHECK(lyk::call("forked", none)); }};
+  while (!is_in)
+    std::this_thread::yield();
+  const pid_t child = fork();
+  if (child == 0) {
+    (void)alarm(5);  // what hangs is ended by it
+    mine.reset();
+    _exit(0);
+  }
+  int status = -1;
+  CHECK(waitpid(child, &status, 0) == child && status == 0);
+  may_leave = true;
+  caller.join();
+}
+
 void test_wrong_names_throw() {
   try {
     const lyk::Registration wrong{"twice", "hub", double_it};
@@ -158,6 +201,8 @@ int main() {
   test_exceptions_become_no_with_one_warning();
   test_failures_of_a_callable_are_statuses();
   test_a_registration_ends_while_others_call();
+  test_a_name_has_one_owner();
+  test_a_child_does_not_wait_for_calls_of_its_parent();
   test_wrong_names_throw();
   test_a_workspace_is_needed_for_level_starts();
   return failures == 0 ? 0 : 1;
