@@ -22,8 +22,11 @@
 #include "proto/text.hpp"
 
 struct lyk_client {
-  lyk::client::SharedConnection connection;
+  explicit lyk_client(lyk::client::Settings settings)
+      : forbidden(settings.hub_forbidden), connection(std::move(settings)) {}
+
   std::string forbidden;  // why nobody may be asked; empty: the service may
+  lyk::client::SharedConnection connection;
 };
 
 struct lyk_image {
@@ -131,7 +134,6 @@ std::size_t mapped_bytes(const lyk_image& image) {
 }  // namespace
 
 // ---- exported
-// -------------------------------------------------------------------------------------
 
 const char* lyk_version(void) {
   return LYK_VERSION;
@@ -155,9 +157,7 @@ int lyk_client_open(const lyk_client_options* options, lyk_client** client) {
     if (client == nullptr)
       return bad_argument("client", "NULL");
     LYK_TRY_ASSIGN(auto settings, read_client_options(options));
-    std::string forbidden = settings.hub_forbidden;
-    auto out = std::unique_ptr<lyk_client>{
-        new lyk_client{lyk::client::SharedConnection{std::move(settings)}, forbidden}};
+    auto out = std::make_unique<lyk_client>(std::move(settings));
     note_opened(out.get());
     forget_failure(out.get());
     *client = out.release();
