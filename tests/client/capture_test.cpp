@@ -107,7 +107,7 @@ TEST(CaptureRules, TheDefaultStreamIsLeftAloneWhileABlockingOneCaptures) {
 }
 
 // As above with everything loaded and run: work on the default stream would still end the capture.
-TEST(FailureRules, TheDefaultStreamIsLeftAloneInEveryCallWhileABlockingOneCaptures) {
+TEST(CaptureRules, TheDefaultStreamIsLeftAloneInEveryCallWhileABlockingOneCaptures) {
   for (const std::uintptr_t number : {0U, 1U}) {
     const std::string said = in_child(softcuda_variables(), [&]() -> std::string {
       Scene scene;
