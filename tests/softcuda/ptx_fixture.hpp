@@ -19,7 +19,7 @@
 
 namespace softcuda::ptx::testing {
 
-inline constexpr std::string_view header = ".version 9.0\n.target sm_120\n.address_size 64\n";
+inline constexpr std::string_view header = ".version 9.0\n.target sm_120a\n.address_size 64\n";
 
 // Parameters one after another, each at a multiple of its size.
 class Arguments {

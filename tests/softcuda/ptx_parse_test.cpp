@@ -79,6 +79,42 @@ TEST(PtxParse, RefusesIntegerInstructionsOnFloats) {
             "ptx line 5: unknown instruction 'abs.ftz.bf16x2'");
 }
 
+TEST(PtxParse, RefusesInstructionsThatTheTargetHasNot) {
+  struct Row {
+    const char* code;
+    const char* target;  // the first that has it
+    const char* before;
+  };
+  for (const Row& row : {
+           Row{"redux.sync.add.u32 %r1, %r2, -1;", "sm_80", "sm_75"},
+           Row{"redux.sync.min.f32 %f1, %f2, -1;", "sm_100a", "sm_120"},
+           Row{"fma.rn.bf16x2 %r1, %r2, %r2, %r2;", "sm_80", "sm_75"},
+           Row{"add.bf16x2 %r1, %r2, %r2;", "sm_90", "sm_89"},
+           Row{"min.f16x2 %r1, %r2, %r2;", "sm_80", "sm_75"},
+           Row{"max.NaN.f32 %f1, %f2, %f2;", "sm_80", "sm_75"},
+           Row{"max.xorsign.abs.f32 %f1, %f2, %f2;", "sm_86", "sm_80"},
+           Row{"max.f32 %f1, %f2, %f2, %f2;", "sm_100", "sm_90a"},
+           Row{"add.s16x2 %r1, %r2, %r2;", "sm_90", "sm_89"},
+           Row{"add.f32x2 %rd1, %rd2, %rd2;", "sm_100", "sm_90a"},
+           Row{"cvt.rn.bf16x2.f32 %r1, %f1, %f2;", "sm_80", "sm_75"},
+           Row{"cvt.rna.tf32.f32 %r1, %f1;", "sm_80", "sm_75"},
+           Row{"cvt.rn.f16x2.e4m3x2 %r1, %h1;", "sm_89", "sm_86"},
+           Row{"cvt.rp.ue8m0x2.f32 %h1, %f1, %f2;", "sm_100a", "sm_120"},
+           Row{"ld.global.v4.u64 {%rd1, %rd2, %rd3, %rd4}, [%rd1];", "sm_100", "sm_90a"},
+           Row{"red.global.add.v2.f32 [%rd1], {%f1, %f2};", "sm_90", "sm_89"},
+       }) {
+    const auto on = [&](std::string_view target) {
+      const std::string own = with_body(lyk::str(".reg .b16 %h<3>; ", row.code));
+      return refusal_of(
+          lyk::str(".version 9.0\n.target ", target, "\n", own.substr(own.find(".address"))));
+    };
+    const std::string_view code = row.code;
+    EXPECT_EQ(on(row.target), "taken") << code;
+    EXPECT_EQ(on(row.before), lyk::str("ptx line 5: '", code.substr(0, code.find(' ')), "' needs ",
+                                       row.target, ", the target is ", row.before));
+  }
+}
+
 TEST(PtxParse, RefusesNamesThatAreNowhereOrTwice) {
   EXPECT_EQ(refusal_of(with_body("bra there;")), "ptx line 5: no label 'there' here");
   EXPECT_EQ(refusal_of(with_body("a: a: ret;")), "ptx line 5: label 'a' is placed twice");
@@ -140,7 +176,7 @@ TEST(PtxParse, DescribesTheModule) {
 )"));
   ASSERT_TRUE(module) << module.error().message;
   EXPECT_EQ(module->version, "9.0");
-  EXPECT_EQ(module->target, "sm_120");
+  EXPECT_EQ(module->target, "sm_120a");
   EXPECT_EQ(module->address_size, 64U);
   ASSERT_EQ(module->kernels.size(), 2U);
   const Kernel& first = *module->kernel("first");

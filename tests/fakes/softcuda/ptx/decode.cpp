@@ -8,6 +8,7 @@
 #include "proto/text.hpp"
 #include "tests/fakes/softcuda/ptx/floats.hpp"
 #include "tests/fakes/softcuda/ptx/special.hpp"
+#include "tests/fakes/softcuda/ptx/targets.hpp"
 #include "tests/fakes/softcuda/ptx/tokens.hpp"
 
 namespace softcuda::ptx {
@@ -301,6 +302,9 @@ lyk::Result<void> Decoding::finish() {
     refuse_word();
   if (!error_ && operands_left() > 0)
     fail(lyk::str(full_name(), " has too many operands"));
+  if (!error_)
+    if (const auto needed = missing_target(statement_, function_.architecture))
+      fail(lyk::str(full_name(), " needs ", *needed, ", the target is ", function_.architecture));
   if (error_)
     return *std::move(error_);
   return {};

@@ -216,7 +216,7 @@ private:
   lyk::Result<void> kernel() {
     Kernel kernel{};
     Function function;
-    const ModuleContext context{symbols_, shared_bytes_, program_.sites};
+    const ModuleContext context{symbols_, shared_bytes_, program_.sites, out_.target};
     LYK_TRY(parse_kernel(cursor_, context, kernel, function));
     if (out_.kernel(kernel.name) != nullptr)
       return error_at(function.line, lyk::str(lyk::quoted(kernel.name), " is declared twice"));
@@ -234,7 +234,7 @@ private:
     LYK_TRY(cursor_.expect('{'));
     if (program_.functions[number].defined)
       return error_at(head.line, lyk::str(lyk::quoted(head.name), " is defined twice"));
-    const ModuleContext context{symbols_, shared_bytes_, program_.sites};
+    const ModuleContext context{symbols_, shared_bytes_, program_.sites, out_.target};
     Function function;
     function.name = head.name;
     LYK_TRY(parse_function_body(cursor_, context, head, function));

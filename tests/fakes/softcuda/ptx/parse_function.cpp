@@ -259,6 +259,7 @@ lyk::Result<void> parse_kernel(Cursor& cursor,
   FunctionBuilder builder{function, module.symbols};
   builder.is_kernel = true;
   builder.sites = &module.sites;
+  builder.architecture = module.target;
   builder.shared_bytes = module.shared_bytes;
   if (cursor.take('(')) {
     LYK_TRY_ASSIGN(const std::vector<Declaration> parameters, parse_parameters(cursor));
@@ -302,6 +303,7 @@ lyk::Result<void> parse_function_body(Cursor& cursor,
   function.defined = true;
   FunctionBuilder builder{function, module.symbols};
   builder.sites = &module.sites;
+  builder.architecture = module.target;
   builder.shared_bytes = module.shared_bytes;
   const auto declare = [&](const Declaration& own) -> lyk::Result<ParameterBytes> {
     LYK_TRY_ASSIGN(const std::uint32_t offset,

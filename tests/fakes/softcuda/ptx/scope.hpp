@@ -85,6 +85,7 @@ public:
   bool is_kernel = false;
   std::uint32_t shared_bytes = 0;  // static, so far
   std::uint32_t* sites = nullptr;  // counts through the program
+  std::string_view architecture;   // the .target of the module
 
 private:
   struct Range {
