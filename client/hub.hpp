@@ -62,7 +62,8 @@ public:
   Error lost(Error error) const;
 
   // The GPU of that number, if its primary context is active. Errors: invalid_argument (there is no
-  // such GPU), not_eligible (the context is not active), cuda_error.
+  // such GPU), not_eligible (the context is not active, or `stream` is a default stream and another
+  // context of that GPU is current), cuda_error.
   Result<EnteredGpu> enter(const Driver& driver, std::int32_t number, lyk_cu_stream stream);
 
   // The module of that GPU, whose context must be current; loads it if it has to, unless `stream`
