@@ -79,6 +79,45 @@ TEST(PtxParse, RefusesIntegerInstructionsOnFloats) {
             "ptx line 5: unknown instruction 'abs.ftz.bf16x2'");
 }
 
+TEST(PtxParse, RefusesModifiersThatAnInstructionHasNot) {
+  for (const std::string_view code : {"fma.f32 %f1, %f2, %f2, %f2;",
+                                      "mad.f32 %f1, %f2, %f2, %f2;",
+                                      "div.f32 %f1, %f2, %f2;",
+                                      "rcp.f32 %f1, %f2;",
+                                      "sqrt.f32 %f1, %f2;",
+                                      "add.NaN.f32 %f1, %f2, %f2;",
+                                      "add.xorsign.abs.f32 %f1, %f2, %f2;",
+                                      "add.sat.bf16x2 %r1, %r2, %r2;",
+                                      "mul.ftz.bf16x2 %r1, %r2, %r2;",
+                                      "sub.relu.f16x2 %r1, %r2, %r2;",
+                                      "min.rn.f32 %f1, %f2, %f2;",
+                                      "max.sat.f32 %f1, %f2, %f2;",
+                                      "neg.rn.f32 %f1, %f2;",
+                                      "abs.sat.f32 %f1, %f2;",
+                                      "div.rn.sat.f32 %f1, %f2, %f2;",
+                                      "st.const.u32 [%rd1], %r1;",
+                                      "st.global.nc.u32 [%rd1], %r1;",
+                                      "st.acquire.gpu.global.u32 [%rd1], %r1;",
+                                      "ld.release.gpu.global.u32 %r1, [%rd1];",
+                                      "ld.global.noftz.u32 %r1, [%rd1];",
+                                      "ld.relaxed.global.u32 %r1, [%rd1];",
+                                      "ld.gpu.global.u32 %r1, [%rd1];",
+                                      "ld.shared.nc.u32 %r1, [%rd1];",
+                                      "ld.volatile.ca.global.u32 %r1, [%rd1];",
+                                      "ld.volatile.local.u32 %r1, [%rd1];",
+                                      "ld.global.wb.u32 %r1, [%rd1];",
+                                      "st.global.ca.u32 [%rd1], %r1;"})
+    EXPECT_TRUE(refusal_of(with_body(code)).starts_with("ptx line 5: unknown instruction '"))
+        << code << ": " << refusal_of(with_body(code));
+  for (const std::string_view code :
+       {"ld.volatile.shared.u32 %r1, [%rd1];", "ld.acquire.gpu.global.u32 %r1, [%rd1];",
+        "st.release.sys.global.u32 [%rd1], %r1;", "st.relaxed.gpu.u32 [%rd1], %r1;",
+        "ld.global.nc.L1::no_allocate.u32 %r1, [%rd1];", "st.global.cs.u32 [%rd1], %r1;",
+        "ld.mmio.relaxed.sys.global.u32 %r1, [%rd1];", "ld.weak.global.cg.u32 %r1, [%rd1];",
+        "st.volatile.u32 [%rd1], %r1;", "ld.const.u32 %r1, [%rd1];"})
+    EXPECT_EQ(refusal_of(with_body(code)), "taken") << code;
+}
+
 TEST(PtxParse, RefusesInstructionsThatTheTargetHasNot) {
   struct Row {
     const char* code;

@@ -235,6 +235,24 @@ Choice choice_of(std::string_view opcode, Type type) {
   return opcode == "sqrt" ? choose<SquareRoot>(type) : Choice{nullptr, nullptr};
 }
 
+bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+// The flags that an instruction may have on a type, beside the rounding.
+std::uint32_t known_flags(std::string_view opcode, Type type) {
+  const bool half = type == Type::f16 || type == Type::f16x2;
+  const bool brain = type == Type::bf16 || type == Type::bf16x2;
+  const bool single = type == Type::f32;
+  const std::uint32_t flush = half || single || type == Type::f32x2 ? flush_flag : 0;
+  const std::uint32_t saturate = half || single ? saturate_flag : 0;
+  if (opcode == "min" || opcode == "max")
+    return type == Type::f64 ? 0 : flush | nan_flag | xor_sign_flag;
+  if (opcode == "fma")
+    return flush | saturate | (half || brain ? relu_flag : 0);
+  return is_one_of(opcode, {"add", "sub", "mul", "mad"}) ? flush | saturate : flush;
+}
+
 // add, sub, mul and fma; null for every other name.
 Execute pair_execute(std::string_view opcode) {
   if (opcode == "add")
@@ -329,15 +347,19 @@ std::uint32_t take_float_flags(Decoding& in) {
 
 void decode_float_arithmetic(Decoding& in) {
   const std::string_view opcode = in.statement().opcode;
+  const bool is_rounded = is_one_of(in.next_word(), {"rn", "rz", "rm", "rp"});
   const std::uint32_t flags = take_float_flags(in);
   const Type type = in.take_type(
       {Type::f32, Type::f64, Type::f16, Type::f16x2, Type::bf16, Type::bf16x2, Type::f32x2});
+  const bool must_round = is_one_of(opcode, {"fma", "mad", "div", "rcp", "sqrt"});
+  const bool may_round = must_round || is_one_of(opcode, {"add", "sub", "mul"});
+  if ((must_round && !is_rounded) || (is_rounded && !may_round) ||
+      (flags & ~(rounding_mask | known_flags(opcode, type))) != 0)
+    return in.refuse_instruction();
   if (type == Type::f32x2)
     return decode_pair(in, flags);
   if (bytes_of(type) == 2 || lanes_of(type) == 2)
     return decode_half_arithmetic(in, type, flags);
-  if ((flags & relu_flag) != 0 || (type == Type::f64 && (flags & ~rounding_mask) != 0))
-    return in.refuse_word();
   if (opcode == "min" || opcode == "max")
     return decode_extreme(in, type, flags);
   if (opcode == "abs" || opcode == "neg")

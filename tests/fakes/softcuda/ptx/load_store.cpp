@@ -1,5 +1,7 @@
 // ld and st, of single values and vectors, in every state space; prefetches, which do nothing.
+#include <algorithm>
 #include <cstring>
+#include <initializer_list>
 #include <type_traits>
 #include <vector>
 
@@ -184,8 +186,29 @@ const Operand& first_register(const Operand& operand) {
   return operand.elements.empty() ? operand : operand.elements.front();
 }
 
+// Whether the words before the type go together, as ptxas has it.
+bool go_together(const Statement& statement, Direction direction) {
+  const auto any = [&](std::initializer_list<std::string_view> words) {
+    return std::ranges::any_of(words, [&](std::string_view word) {
+      return std::ranges::find(statement.words, word) != statement.words.end();
+    });
+  };
+  const bool loads = direction == Direction::load;
+  const bool foreign = loads
+                           ? any({"release", "acq_rel", "wb", "wt", "noftz"})
+                           : any({"acquire", "acq_rel", "ca", "cv", "lu", "nc", "noftz", "const"});
+  const bool scoped = any({"relaxed", "acquire", "release", "mmio"});
+  const bool strong = scoped || any({"volatile"});
+  const bool cached = any({"ca", "cg", "cs", "cv", "lu", "wb", "wt", "nc"});
+  const bool private_space = any({"local", "const", "param", "param::entry", "param::func"});
+  return !foreign && scoped == any({"cta", "cluster", "gpu", "sys"}) &&
+         !(strong && (cached || private_space)) && (!any({"nc"}) || any({"global"}));
+}
+
 void decode_load(Decoding& in) {
   const MemoryWords words = take_memory_words(in);
+  if (!go_together(in.statement(), Direction::load))
+    return in.refuse_instruction();
   const Shape shape = take_shape(in);
   const Operand& result = in.next_operand();
   const std::vector<std::uint32_t> slots = slots_of(in, result, shape, Direction::load);
@@ -209,6 +232,8 @@ void decode_load(Decoding& in) {
 
 void decode_store(Decoding& in) {
   const MemoryWords words = take_memory_words(in);
+  if (!go_together(in.statement(), Direction::store))
+    return in.refuse_instruction();
   const Shape shape = take_shape(in);
   const AddressOperand address = in.address();
   const std::vector<std::uint32_t> slots = slots_of(in, in.next_operand(), shape, Direction::store);
