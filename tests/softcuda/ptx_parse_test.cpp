@@ -105,6 +105,16 @@ TEST(PtxParse, RefusesModifiersThatAnInstructionHasNot) {
                                       "ld.shared.nc.u32 %r1, [%rd1];",
                                       "ld.volatile.ca.global.u32 %r1, [%rd1];",
                                       "ld.volatile.local.u32 %r1, [%rd1];",
+                                      "cvt.ftz.u32.u64 %r1, %rd1;",
+                                      "cvt.rn.f64.f32 %rd1, %f1;",
+                                      "cvt.rn.relu.f32.s32 %f1, %r1;",
+                                      "cvt.rna.f16x2.f32 %r1, %f1, %f2;",
+                                      "cvt.tf32.f32 %r1, %f1;",
+                                      "cvt.rn.sat.bf16x2.f32 %r1, %f1, %f2;",
+                                      "atom.global.add.f16x2 %r1, [%rd1], %r2;",
+                                      "red.global.add.noftz.f32 [%rd1], %f1;",
+                                      "setp.eq.ftz.s32 %p1, %r1, %r2;",
+                                      "ld.global.f16x2 %r1, [%rd1];",
                                       "ld.global.wb.u32 %r1, [%rd1];",
                                       "st.global.ca.u32 [%rd1], %r1;"})
     EXPECT_TRUE(refusal_of(with_body(code)).starts_with("ptx line 5: unknown instruction '"))

@@ -1,5 +1,6 @@
 // atom and red: one read and one write that nothing comes between. Threads run one after another
 // here, and so do kernels (run.hpp), so nothing ever does.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -341,6 +342,13 @@ void decode_atomic(Decoding& in) {
                                      : choose_vector(words.operation, space, words.type);
   if (wide && (exchanges || swaps))
     execute = pick_space(space, []<Space s>() -> Execute { return swap_16_bytes<s>; });
+  // Without .noftz there are no sums of 16-bit floats, and with it no others.
+  const bool half = family_of(words.type) == Family::floating && words.type != Type::f32 &&
+                    words.type != Type::f64;
+  const auto& all = in.statement().words;
+  if (half != (std::ranges::find(all, "noftz") != all.end()) ||
+      std::ranges::find(all, "const") != all.end())
+    return in.refuse_instruction();
   const bool memory = space == Space::generic || space == Space::global || space == Space::shared;
   if (execute == nullptr || !memory || results.empty())
     return in.refuse_instruction();

@@ -247,8 +247,13 @@ bool take_operands(Decoding& in, const Words& words, Type type, Instruction& par
 void decode_setp(Decoding& in) {
   const Words words = take_words(in);
   const Type type = in.take_type();
+  const bool half = type == Type::f16 || type == Type::f16x2;
+  if ((words.flags & ftz_flag) != 0 && !half && type != Type::f32)
+    return in.refuse_instruction();
   Instruction parts;
   const Operand& result = in.next_operand();
+  if (result.kind == OperandKind::pair && (type == Type::f16 || type == Type::bf16))
+    return in.refuse_instruction();  // two results there are of two lanes
   if (result.kind == OperandKind::pair && result.elements.size() == 2) {
     parts.d = in.destination_of(result.elements[0], Type::pred);
     parts.list = in.destination_of(result.elements[1], Type::pred);

@@ -229,14 +229,24 @@ bool rounding_fits(Type to, Type from, std::uint32_t flags) {
     return integral || none;
   if (bytes_of(to) <= bytes_of(from))  // f16 and bf16 do not hold each other's numbers
     return !none && !integral;
-  return true;
+  return none || (from == Type::bf16 && !integral);
+}
+
+// .ftz is about single precision, .sat not about bf16, .relu about narrowing from single precision.
+bool modifiers_fit(Type to, Type from, std::uint32_t flags) {
+  const bool single = to == Type::f32 || from == Type::f32;
+  const bool brain = to == Type::bf16 || from == Type::bf16;
+  const bool narrows = from == Type::f32 && (to == Type::f16 || to == Type::bf16);
+  return ((flags & flush_flag) == 0 || single) && ((flags & saturate_flag) == 0 || !brain) &&
+         ((flags & relu_flag) == 0 || narrows);
 }
 
 void decode_single(Decoding& in, std::uint32_t flags) {
   const Type to = in.take_type();
   const Type from = in.take_type();
   const Execute execute = pick_conversion(to, from);
-  if (execute == nullptr || !rounding_fits(to, from, flags) || rounding_in(flags) == Rounding::rna)
+  if (execute == nullptr || !rounding_fits(to, from, flags) || !modifiers_fit(to, from, flags) ||
+      rounding_in(flags) == Rounding::rna)
     return in.refuse_instruction();
   const Operand* const result = in.peek_operand();
   const std::uint32_t bytes = result == nullptr ? 8 : in.register_bytes(*result);
@@ -258,10 +268,11 @@ void decode_cvt(Decoding& in) {
   const std::optional<Type> to = type_named(in.next_word());
   const bool packed =
       to && (lanes_of(*to) == 2 || *to == Type::tf32 || to_largest || to_largest_after);
+  if (packed && (flags & (no_rounding | integral_flag | flush_flag | saturate_flag)) != 0)
+    return in.refuse_instruction();
   if (packed)
     return decode_packed_conversion(
-        in, flags & ~no_rounding,
-        to_largest || to_largest_after ? Overflow::to_largest : Overflow::as_ieee);
+        in, flags, to_largest || to_largest_after ? Overflow::to_largest : Overflow::as_ieee);
   decode_single(in, flags);
 }
 

@@ -124,6 +124,22 @@ bool repacks(Type to, Type from) {
   return narrow_to && (from == Type::f16x2 || from == Type::bf16x2);
 }
 
+// Which rounding, .satfinite and .relu a conversion has.
+bool modifiers_fit(Type to, Type from, std::uint32_t flags, Overflow overflow) {
+  const Rounding rounding = rounding_in(flags);
+  const bool to_largest = overflow == Overflow::to_largest;
+  const bool relu = (flags & relu_flag) != 0;
+  const bool nearest = rounding == Rounding::rn;
+  if (to == Type::ue8m0x2)
+    return (rounding == Rounding::rz || rounding == Rounding::rp) && !relu;
+  if (lanes_of(from) == 2 && bytes_of(from) <= 2)
+    return nearest && !to_largest && (from != Type::ue8m0x2 || !relu);
+  if (lanes_of(to) == 2 && bytes_of(to) <= 2)
+    return nearest && to_largest && from != Type::bf16x2 &&
+           (from == Type::f32 || (to != Type::e2m3x2 && to != Type::e3m2x2));
+  return nearest || rounding == Rounding::rz || (to == Type::tf32 && rounding == Rounding::rna);
+}
+
 }  // namespace
 
 void decode_packed_conversion(Decoding& in, std::uint32_t flags, Overflow overflow) {
@@ -135,7 +151,7 @@ void decode_packed_conversion(Decoding& in, std::uint32_t flags, Overflow overfl
   const bool known = to_layout != nullptr && from_layout != nullptr &&
                      (pairs ? from == Type::f32 || (lanes_of(from) == 2 && repacks(to, from))
                             : from == Type::f32 && to != Type::f32);
-  if (!known)
+  if (!known || !modifiers_fit(to, from, flags, overflow))
     return in.refuse_instruction();
   Instruction parts{.d = in.destination(to), .a = in.source(from)};
   parts.flags = flags | (overflow == Overflow::to_largest ? to_largest_flag : 0);

@@ -146,8 +146,10 @@ Shape take_shape(Decoding& in) {
   Shape shape{Type::b32};
   if (const auto vector = in.take_one_of({"v2", "v4", "v8"}))
     shape.count = counts[*vector];
-  shape.type = in.take_type();
-  if (family_of(shape.type) == Family::predicate || bytes_of(shape.type) * shape.count > 32)
+  shape.type = in.take_type({Type::b8, Type::b16, Type::b32, Type::b64, Type::b128, Type::u8,
+                             Type::u16, Type::u32, Type::u64, Type::s8, Type::s16, Type::s32,
+                             Type::s64, Type::f32, Type::f64});
+  if (bytes_of(shape.type) * shape.count > 32)
     in.refuse_instruction();
   return shape;
 }
