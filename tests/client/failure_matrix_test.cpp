@@ -189,11 +189,16 @@ std::string run_case(const std::string& injection, lyk_cu_result result) {
   });
 }
 
-TEST(FailureMatrix, LeavesRightResultsOrAnHonestAnswer) {
+struct Case {
+  std::string injection;  // "cuLaunchKernel:2:719"
+  lyk_cu_result result;
+};
+
+std::vector<Case> all_cases() {
   constexpr std::array results{1, 2, 3, 4, 201, 209, 700, 719, 801, 906, 999};
   const Calls calls = calls_without_failures();
   EXPECT_GE(calls.size(), 18U);
-  int cases = 0;
+  std::vector<Case> cases;
   for (const auto& [function, range] : calls)
     for (const int call : chosen_calls(range, function))
       for (const int result : results) {
@@ -203,13 +208,24 @@ TEST(FailureMatrix, LeavesRightResultsOrAnHonestAnswer) {
         // As a pointer that the driver does not take is.
         if (function.starts_with("cuMemset") && result == LYK_CU_INVALID_VALUE)
           continue;
-        const std::string injection = str(function, ":", call, ":", result);
-        EXPECT_EQ(run_case(injection, result), "") << injection;
-        ++cases;
+        cases.push_back({str(function, ":", call, ":", result), result});
       }
-  std::printf("%d cases\n", cases);
-  EXPECT_GE(cases, 400);
+  return cases;
 }
+
+// Every case is a process of its own; in shares, several run at once.
+constexpr std::size_t shares = 8;
+
+class FailureMatrixShare : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(FailureMatrixShare, LeavesRightResultsOrAnHonestAnswer) {
+  const std::vector<Case> cases = all_cases();
+  EXPECT_GE(cases.size(), 400U);
+  for (std::size_t i = GetParam(); i < cases.size(); i += shares)
+    EXPECT_EQ(run_case(cases[i].injection, cases[i].result), "") << cases[i].injection;
+}
+
+INSTANTIATE_TEST_SUITE_P(FailureMatrix, FailureMatrixShare, testing::Range<std::size_t>(0, shares));
 
 TEST(FailureMatrix, HoldsWhenTheDriverCannotEvenNameItsErrors) {
   for (const char* function : {"cuLaunchKernel:1:1", "cuModuleLoadDataEx:1:209"})

@@ -288,7 +288,7 @@ class Together(EndToEnd):
         os.killpg(command.pid, signal.SIGINT)
         out, err = command.communicate(timeout=30)
         self.assertEqual((command.returncode, out), (130, ""), err)
-        self.assertTrue(err.endswith("\nlibreyolo-kernels: interrupted\n"), err)
+        self.assertEqual(err.splitlines()[-1:], ["libreyolo-kernels: interrupted"], err)
         self.world.settle()
         self.assertEqual(tree_of(self.world.store / "tmp"), {})
         self.assertEqual(self.done(self.world.run("list", "--json")).json()["revisions"], [])
