@@ -166,8 +166,9 @@ enum { /* DLPack's numbers */
  * or themselves; the text names the one. LYK_CUDA: the context is lost to a sticky error (such as
  * an illegal address, of ours or of whoever worked there before), and with it the tensors; nothing
  * else can be done with them. No other status is returned but LYK_INTERNAL, a defect of ours.
- * Outputs are untouched after LYK_INVALID_ARGUMENT; after LYK_NOT_ELIGIBLE as well, unless an
- * implementation had begun when the driver refused it: then they hold anything.
+ * Outputs are untouched after LYK_INVALID_ARGUMENT, unless it was the driver that did not take a
+ * pointer; after LYK_NOT_ELIGIBLE as well, unless an implementation had begun when the driver
+ * refused it: then they hold anything.
  *
  * Failures: an implementation that fails to load or to launch is off for the rest of the process
  * for this slot, with one warning; the next one runs in the same call.
@@ -179,10 +180,15 @@ enum { /* DLPack's numbers */
  * launch of a kernel waits for the stream before and after. Call once before timing or capturing.
  *
  * Capture: a call may be captured once its kernels have run; before that it is LYK_NOT_ELIGIBLE
- * while its stream captures. A capture of any other stream is never disturbed.
+ * while its stream captures. A capture of any other stream is never disturbed: on the legacy
+ * default stream a call is LYK_NOT_ELIGIBLE while a stream that waits for it captures.
  *
  * Contexts: the tensors' primary context must be active, as it is when CUDA's run-time allocated
  * them. It is current during the call, and afterwards whatever was current before, NULL included.
+ * With a default stream, which belongs to whatever context is current, another context of the same
+ * device must not be: LYK_NOT_ELIGIBLE. Drivers before 12.0 cannot tell a context from its
+ * successor: there the library keeps the primary context active once it has loaded into it, and it
+ * must not be reset and made again between two calls.
  *
  * Threads: any number at once. A call that was made once and is taken allocates nothing, reads
  * nothing back from the device and takes no lock that calls on other streams take.
@@ -435,9 +441,9 @@ typedef struct lyk_resolve_options {
  * caller's, to be closed with lyk_image_close. Blocks: for as long as wait_ms says, and for another
  * 30 s at most if the service is stuck.
  *
- * LYK_NOT_ELIGIBLE means that LIBREYOLO_HUB_KERNELS forbids to ask, or that the process has no room
- * for one more descriptor. LYK_NOT_CACHED, LYK_NETWORK, LYK_BUSY and LYK_TIMEOUT may pass; the
- * others are the same on every try until somebody changes something. */
+ * LYK_NOT_ELIGIBLE means that LIBREYOLO_HUB_KERNELS forbids to ask, or that the process is short of
+ * descriptors, memory or processes. LYK_NOT_CACHED, LYK_NETWORK, LYK_BUSY and LYK_TIMEOUT may pass;
+ * the others are the same on every try until somebody changes something. */
 LYK_API int lyk_client_resolve(lyk_client* client,
                                const char* slot,
                                const lyk_device* device,
