@@ -1,5 +1,6 @@
-// The mathematical functions as nvcc compiles them: range reductions in tables, slow paths in device
-// functions, Newton steps on approximate instructions. The test holds them against the host's.
+// The mathematical functions as nvcc compiles them: range reductions in tables, slow paths in
+// device functions, Newton steps on approximate instructions. The test holds them against the
+// host's.
 extern "C" __global__ void single_precision(float* out, const float* in, int count) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= count)
