@@ -103,6 +103,9 @@ TEST(PtxInteger, ComparesByTheSignOfTheType) {
       {"max.s16x2 %d32, %a32, %b32;", 0x00010005, 0xffff0005, 0x00010003},
       {"max.u16x2 %d32, %a32, %b32;", 0xffff0005, 0xffff0005, 0x00010003},
       {"max.relu.s16x2 %d32, %a32, %b32;", 0x00000003, 0xffff0001, 0xfffe0003},
+      {"max.s32.relu %d32, %a32, %b32;", 0, 0xfffffffd, 0xffffffff},
+      {"max.relu.s32 %d32, %a32, %b32;", 7, 0xfffffffd, 7},
+      {"min.relu.s32 %d32, %a32, %b32;", 0, 0xfffffffe, 5},
       {"sad.s32 %d32, %a32, %b32, %c32;", 13, 0xfffffffe, 1, 10},
       // |2^32 - 2 - 1| + 10 = 2^32 + 7
       {"sad.u32 %d32, %a32, %b32, %c32;", 7, 0xfffffffe, 1, 10},

@@ -162,6 +162,14 @@ struct Greatest {
     return a < b ? b : a;
   }
 };
+// Of min and max with .relu.
+template <typename Operation>
+struct NotNegative {
+  template <typename T>
+  static T of(T a, T b, T c) {
+    return std::max(T{0}, Operation::of(a, b, c));
+  }
+};
 struct Absolute {
   template <typename T>
   static T of(T a, T /*b*/, T /*c*/) {
@@ -340,9 +348,14 @@ template <typename Operation>
 void decode_extreme(Decoding& in) {
   if (is_float(in))
     return decode_float_arithmetic(in);
-  const bool relu = in.take("relu");
+  bool relu = in.take("relu");
   const Type type = in.take_type(
       {Type::u16, Type::s16, Type::u32, Type::s32, Type::u64, Type::s64, Type::u16x2, Type::s16x2});
+  relu = in.take("relu") || relu;  // the manual has it before the type, nvcc behind it
+  if (relu && type == Type::s32)
+    return emit_plain(in, arithmetic<std::int32_t, NotNegative<Operation>>, type, 2);
+  if (relu && type != Type::s16x2)
+    return in.refuse_instruction();
   if (lanes_of(type) == 2) {
     in.emit(choose_pair<Operation>(type), {.d = in.destination(type),
                                            .a = in.source(type),
@@ -350,8 +363,6 @@ void decode_extreme(Decoding& in) {
                                            .flags = relu ? 1U : 0U});
     return;
   }
-  if (relu)
-    return in.refuse_instruction();
   emit_plain(in, choose<Operation>(type), type, 2);
 }
 

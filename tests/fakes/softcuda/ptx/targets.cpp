@@ -44,6 +44,8 @@ constexpr Need needs[] = {
     {"min", {"xorsign"}, "sm_86"},
     {"max", {"xorsign"}, "sm_86"},
     {"fma", {"relu"}, "sm_80"},
+    {"min", {"relu"}, "sm_90"},
+    {"max", {"relu"}, "sm_90"},
     {"", {"u16x2"}, "sm_90"},
     {"", {"s16x2"}, "sm_90"},
     {"", {"f32x2"}, "sm_100"},
