@@ -36,6 +36,7 @@ TEST(PtxParse, RefusesUnknownInstructionsByNameAndLine) {
 }
 
 TEST(PtxParse, RefusesOperandsThatDoNotFit) {
+  EXPECT_NE(refusal_of(with_body("setp %p1, %r1, %r2;")), "taken");
   EXPECT_EQ(refusal_of(with_body("add.s32 %r1, %r2;")),
             "ptx line 5: 'add.s32' needs more operands");
   EXPECT_EQ(refusal_of(with_body("add.s32 %r1, %r2, %r3, %r4;")),
@@ -114,6 +115,7 @@ TEST(PtxParse, RefusesModifiersThatAnInstructionHasNot) {
                                       "atom.global.add.f16x2 %r1, [%rd1], %r2;",
                                       "red.global.add.noftz.f32 [%rd1], %f1;",
                                       "setp.eq.ftz.s32 %p1, %r1, %r2;",
+                                      "setp.lo.s32 %p1, %r1, %r2;",
                                       "ld.global.f16x2 %r1, [%rd1];",
                                       "ld.global.wb.u32 %r1, [%rd1];",
                                       "st.global.ca.u32 [%rd1], %r1;"})

@@ -2,6 +2,7 @@
 //
 // Two numbers have one of four outcomes: less, equal, greater, unordered. Each comparison of PTX is
 // a set of outcomes; the modifiers that end in u contain `unordered`.
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -244,11 +245,20 @@ bool take_operands(Decoding& in, const Words& words, Type type, Instruction& par
   return true;
 }
 
+// lo, ls, hi and hs are for types without sign.
+bool compares_unsigned(const Statement& statement) {
+  return std::ranges::any_of(statement.words, [](std::string_view word) {
+    return word == "lo" || word == "ls" || word == "hi" || word == "hs";
+  });
+}
+
 void decode_setp(Decoding& in) {
   const Words words = take_words(in);
   const Type type = in.take_type();
   const bool half = type == Type::f16 || type == Type::f16x2;
   if ((words.flags & ftz_flag) != 0 && !half && type != Type::f32)
+    return in.refuse_instruction();
+  if (family_of(type) == Family::signed_integer && compares_unsigned(in.statement()))
     return in.refuse_instruction();
   Instruction parts;
   const Operand& result = in.next_operand();
