@@ -1,5 +1,5 @@
-// What the driver tests load: every kind of parameter, static and dynamic shared memory, a variable,
-// and kernels that go wrong.
+// What the driver tests load: every kind of parameter, static and dynamic shared memory, a
+// variable, and kernels that go wrong.
 #include <cstdint>
 
 struct Pair {
@@ -9,7 +9,8 @@ struct Pair {
 
 __device__ float offset_of_all = 0.5F;
 
-extern "C" __global__ void combine(const float* from, Pair pair, std::uint8_t sign, int count, float* to) {
+extern "C" __global__ void combine(
+    const float* from, Pair pair, std::uint8_t sign, int count, float* to) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= count)
     return;
