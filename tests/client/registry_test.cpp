@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -62,8 +63,12 @@ public:
 
 private:
   static void collect(void* user, const char* text) {
-    static_cast<Warnings*>(user)->texts.emplace_back(text);
+    auto& own = *static_cast<Warnings*>(user);
+    const std::lock_guard lock{own.mutex_};  // whichever thread it concerns calls
+    own.texts.emplace_back(text);
   }
+
+  std::mutex mutex_;
 };
 
 std::string name_of_first(Registry& registry, const char* slot) {
