@@ -87,10 +87,52 @@ void Hub::set_settings(Result<Settings> settings) {
   settings_ = std::move(settings);
 }
 
-Error Hub::lost(Error error) const {
-  if (error.code == Code::cuda)
-    when_lost_(annotate(error, "the context was lost while the kernel first ran"));
+Error Hub::lost(std::int32_t number, const Module& module, Error error) {
+  if (error.code != Code::cuda)
+    return error;
+  const Error how = annotate(error, "the context was lost while the kernel first ran");
+  State& state = states_[static_cast<std::size_t>(number)];
+  std::call_once(state.loss.written, [&] {
+    state.loss.context = state.context.load(std::memory_order_acquire);
+    state.loss.context_id = module.context_id;
+    state.loss.how = how.message;
+    state.loss.is_known.store(true, std::memory_order_release);
+  });
+  when_lost_(how);
   return error;
+}
+
+Result<void> Hub::check_not_lost(const Driver& driver, std::int32_t number) {
+  if (number < 0 || static_cast<std::size_t>(number) >= states_.size())
+    return {};
+  Loss& loss = states_[static_cast<std::size_t>(number)].loss;
+  if (!loss.is_known.load(std::memory_order_acquire))
+    return {};
+  const auto there = is_there(driver, number, loss);
+  if (there && !*there) {
+    // For good: where the driver cannot tell contexts apart, the next one looks like this one.
+    loss.is_known.store(false, std::memory_order_release);
+    return {};
+  }
+  // A lost context answers questions with what it was lost to, if it answers at all.
+  if (!there && there.error().code != Code::cuda)
+    return {};
+  return Error{Code::cuda, loss.how};
+}
+
+Result<bool> Hub::is_there(const Driver& driver, std::int32_t number, const Loss& loss) {
+  LYK_TRY_ASSIGN(const lyk_cu_device device, find_device(driver.cu, number));
+  unsigned flags = 0;
+  int active = 0;
+  LYK_TRY_CUDA(driver.cu, primary_ctx_get_state(device, &flags, &active),
+               "ask for the primary context");
+  if (active == 0)
+    return false;
+  LYK_TRY_ASSIGN(lyk_cu_context context, find_primary_context(driver.cu, device));
+  if (context != loss.context)
+    return false;
+  LYK_TRY_ASSIGN(const std::uint64_t context_id, find_context_id(driver.cu, context));
+  return context_id == loss.context_id;
 }
 
 Result<EnteredGpu> Hub::enter(const Driver& driver, std::int32_t number, lyk_cu_stream stream) {

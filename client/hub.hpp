@@ -58,8 +58,13 @@ public:
   // Errors: as DriverHolder::get, with not_eligible for no_driver: that is no failure.
   Result<const Driver*> driver();
 
-  // Tells of a sticky error that our own kernel is to blame for, and hands it on.
-  Error lost(Error error) const;
+  // Remembers and tells of a sticky error that our own kernel, of that module, is to blame for, and
+  // hands it on.
+  Error lost(std::int32_t number, const Module& module, Error error);
+
+  // Whether the GPU of that number has another context than the one that `lost` was told of.
+  // Errors: cuda (it has not), with how it was lost.
+  Result<void> check_not_lost(const Driver& driver, std::int32_t number);
 
   // The GPU of that number, if its primary context is active. Errors: invalid_argument (there is no
   // such GPU), not_eligible (the context is not active, or `stream` is a default stream and another
@@ -72,6 +77,15 @@ public:
   Result<Module*> module(const Driver& driver, std::int32_t number, lyk_cu_stream stream);
 
 private:
+  // How a kernel of ours took a context from everybody, and which one: the first time that it did.
+  struct Loss {
+    std::atomic<bool> is_known{false};  // and the context may be there still
+    std::once_flag written;
+    lyk_cu_context context = nullptr;
+    std::uint64_t context_id = 0;
+    std::string how;
+  };
+
   struct State {
     std::atomic<lyk_cu_context> context{nullptr};
     std::atomic<Module*> module{nullptr};  // points into `modules`
@@ -79,9 +93,11 @@ private:
     std::string failure;                   // why loading failed; empty: it has not
     bool is_retained = false;              // see hold_context
     std::vector<std::unique_ptr<Module>> modules;
+    Loss loss;
   };
 
   Result<Gpu> find_gpu(const Driver& driver, std::int32_t number);
+  static Result<bool> is_there(const Driver& driver, std::int32_t number, const Loss& loss);
 
   Result<Module*> load(const Driver& driver, std::int32_t number, std::uint64_t context_id);
   // A driver before 12.0 cannot tell a context from the one before it, whose modules are gone.

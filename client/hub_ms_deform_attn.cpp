@@ -217,8 +217,18 @@ Result<void> run_hub_ms_deform_attn(Hub& hub, const lyk_arguments& arguments) {
   // The stream was clean before; but an error that a context does not survive is the context's, and
   // what runs beside us on another stream may be to blame.
   if (!enqueued && first.is_first())
-    return hub.lost(std::move(enqueued).error());
+    return hub.lost(number, *module, std::move(enqueued).error());
   return enqueued;
+}
+
+Result<void> check_context_not_lost(Hub& hub, const lyk_arguments& arguments) {
+  const lyk_tensor& value = *arguments.tensors[LYK_MS_DEFORM_ATTN_VALUE];
+  if (!is_on_gpu(value))
+    return {};
+  const auto driver = hub.driver();
+  if (!driver)
+    return {};  // a child of fork, in which there is no context
+  return hub.check_not_lost(**driver, value.device.device_id);
 }
 
 }  // namespace lyk::client

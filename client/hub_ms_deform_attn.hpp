@@ -13,4 +13,8 @@ namespace lyk::client {
 // context is lost); everything else is a failure of the implementation.
 Result<void> run_hub_ms_deform_attn(Hub& hub, const lyk_arguments& arguments);
 
+// Whether such a call, which does not come to `hub` any more, has its tensors in a context that
+// `hub` has not lost. Errors: cuda (it has), with how.
+Result<void> check_context_not_lost(Hub& hub, const lyk_arguments& arguments);
+
 }  // namespace lyk::client

@@ -294,6 +294,7 @@ Result<void> Registry::run(Slot& slot, const lyk_arguments& arguments) {
     Candidate& candidate = view.candidates[i];
     Entry& entry = *candidate.entry;
     if (!may_run(slot, view, candidate, arguments.operation, flags)) {
+      LYK_TRY(check_not_lost(entry, arguments));
       add_why_not(begin_reason(reasons, entry.name), candidate, arguments.operation, flags);
       continue;
     }
@@ -321,6 +322,12 @@ bool Registry::may_run(const Slot& slot,
   const Entry& entry = *candidate.entry;
   return candidate.forbidden.empty() && !entry.is_off.load(std::memory_order_acquire) &&
          unsuited(entry.flags, operation, flags).empty() && asks_yes(slot, view, candidate);
+}
+
+Result<void> Registry::check_not_lost(const Entry& entry, const lyk_arguments& arguments) {
+  if (&entry != hub_entry_ || !entry.is_off.load(std::memory_order_acquire))
+    return {};
+  return check_context_not_lost(*hub_, arguments);
 }
 
 void Registry::add_why_not(Line& line,

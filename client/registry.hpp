@@ -110,6 +110,8 @@ private:
                Candidate& candidate,
                std::uint32_t operation,
                std::uint32_t flags);
+  // What is passed over because it took the context with it has nothing behind it. Errors: cuda.
+  Result<void> check_not_lost(const Entry& entry, const lyk_arguments& arguments);
   static void add_why_not(Line& line,
                           const Candidate& candidate,
                           std::uint32_t operation,

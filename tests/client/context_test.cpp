@@ -102,6 +102,28 @@ TEST(Contexts, OfADriverThatCannotTellThemApartAreSeenWhileTheyAreNotThere) {
   EXPECT_EQ(said, "");
 }
 
+TEST(Contexts, OfADriverThatCannotTellThemApartAreLostUntilTheyAreNotThere) {
+  const std::string said = in_child(softcuda_variables(), []() -> std::string {
+    const SoftGpu gpu;
+    OldHub old;
+    const auto entered = old.hub.enter(*old.driver, 0, nullptr);
+    const auto module = old.hub.module(*old.driver, 0, nullptr);
+    if (!entered || !module)
+      return "there is no module";
+    (void)old.hub.lost(0, **module, Error{Code::cuda, "a fault"});
+    const auto before = old.hub.check_not_lost(*old.driver, 0);
+    std::string wrong = before ? "it is not lost"
+                               : expect(before.error().message,
+                                        "the context was lost while the kernel first ran: a fault");
+    SoftGpu::must(gpu.host.primary_ctx_reset(0), "cuDevicePrimaryCtxReset");
+    wrong += old.hub.check_not_lost(*old.driver, 0) ? "" : "it is lost though it has ended; ";
+    lyk_cu_context context = nullptr;
+    SoftGpu::must(gpu.cu.primary_ctx_retain(&context, 0), "cuDevicePrimaryCtxRetain");
+    return wrong + (old.hub.check_not_lost(*old.driver, 0) ? "" : "its successor is lost; ");
+  });
+  EXPECT_EQ(said, "");
+}
+
 TEST(Contexts, AreLookedForAgainWhereTheKnownOneIsGone) {
   const std::string said = in_child(
       softcuda_variables({{"SOFTCUDA_FAIL", "cuCtxPushCurrent:1:201"}}), []() -> std::string {
