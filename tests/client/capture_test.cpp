@@ -150,6 +150,8 @@ TEST(ForkRules, AChildOfAProcessThatUsedTheDriverKeepsItsOwnWay) {
 }
 
 TEST(ForkRules, AChildOfAProcessThatDidNotUseTheDriverUsesIt) {
+  if constexpr (is_thread_sanitizer)
+    GTEST_SKIP() << "the thread sanitizer cannot follow such a fork";
   const std::string said = in_child(softcuda_variables(), []() -> std::string {
     LaunchWorld world;
     return in_child({}, [&]() -> std::string {

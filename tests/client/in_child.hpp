@@ -15,6 +15,15 @@
 
 namespace lyk::test {
 
+// The thread sanitizer starts no thread in the child of a process that had several, and takes a
+// mutex or a thread that the child inherited for a mistake: what such children do is for the other
+// presets.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool is_thread_sanitizer = true;
+#else
+inline constexpr bool is_thread_sanitizer = false;
+#endif
+
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
 // What `body` returns in a child that has these variables: empty is well, anything else says what

@@ -24,6 +24,8 @@ std::vector<char*> large_environment() {
 }
 
 TEST(ProcessRegistry, WorksInAChildThatWasForkedDuringTheFirstCall) {
+  if constexpr (test::is_thread_sanitizer)
+    GTEST_SKIP() << "the thread sanitizer cannot follow such a fork";
   const std::string said = test::in_child({}, []() -> std::string {
     std::vector<char*> variables = large_environment();
     ::environ = variables.data();
@@ -59,6 +61,8 @@ TEST(ProcessRegistry, IsOneForThreadsThatComeAtOnce) {
 }
 
 TEST(ProcessRegistry, IsNotLockedInAChildOfAForkWhileItWas) {
+  if constexpr (test::is_thread_sanitizer)
+    GTEST_SKIP() << "the thread sanitizer cannot follow such a fork";
   const std::string said = test::in_child({}, []() -> std::string {
     process_registry().lock();
     std::thread other{[] {
