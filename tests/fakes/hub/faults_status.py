@@ -180,7 +180,7 @@ def no_content(exchange, proceed, value):
     return Response(204)
 
 
-@misbehaviour("error-huge", "500 whose error text is VALUE MiB long", EVERYTHING, value="64")
+@misbehaviour("error-huge", "500 whose error text is VALUE MiB long", EVERYTHING, value="8")
 def error_huge(exchange, proceed, value):
     return json_response({"error": "no " * (int(value) * 1024**2 // 3)}, 500)
 
