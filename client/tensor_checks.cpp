@@ -135,7 +135,10 @@ bool fills_its_range(const lyk_tensor& tensor) {
                                   steps.begin(), [](std::int64_t stride, std::int64_t size) {
                                     return std::pair{size == 1 ? 0 : stride, size};
                                   });
-  std::sort(steps.begin(), end);
+  // Not std::sort, for which GCC 12 sees more than dimensions_max elements coming when it
+  // optimises.
+  std::make_heap(steps.begin(), end);
+  std::sort_heap(steps.begin(), end);
   std::int64_t filled = 1;
   for (auto step = steps.begin(); step != end; ++step) {
     if (step->first > filled)
