@@ -75,31 +75,30 @@ Status wait_event(Context& context, StreamHandle handle, EventHandle event, Defa
   return Status::success;
 }
 
-Status get_context(Context& context, StreamHandle handle, ContextHandle* out, DefaultStream zero) {
+// What `read` says of the stream.
+template <typename T, typename Read>
+Status tell(Context& context, StreamHandle handle, T* out, DefaultStream zero, const Read& read) {
   std::shared_ptr<Stream> stream;
   SOFTCUDA_TRY(stream_in(context, handle, zero, stream));
   if (out == nullptr)
     return Status::invalid_value;
-  *out = stream->context->handle;
+  *out = read(*stream);
   return Status::success;
+}
+
+Status get_context(Context& context, StreamHandle handle, ContextHandle* out, DefaultStream zero) {
+  return tell(context, handle, out, zero,
+              [](const Stream& stream) { return stream.context->handle; });
 }
 
 Status get_flags(Context& context, StreamHandle handle, unsigned* out, DefaultStream zero) {
-  std::shared_ptr<Stream> stream;
-  SOFTCUDA_TRY(stream_in(context, handle, zero, stream));
-  if (out == nullptr)
-    return Status::invalid_value;
-  *out = stream->kind == StreamKind::non_blocking ? stream_non_blocking : 0;
-  return Status::success;
+  return tell(context, handle, out, zero, [](const Stream& stream) {
+    return stream.kind == StreamKind::non_blocking ? stream_non_blocking : 0U;
+  });
 }
 
 Status get_priority(Context& context, StreamHandle handle, int* out, DefaultStream zero) {
-  std::shared_ptr<Stream> stream;
-  SOFTCUDA_TRY(stream_in(context, handle, zero, stream));
-  if (out == nullptr)
-    return Status::invalid_value;
-  *out = stream->priority;
-  return Status::success;
+  return tell(context, handle, out, zero, [](const Stream& stream) { return stream.priority; });
 }
 
 }  // namespace
