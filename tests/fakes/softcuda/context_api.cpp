@@ -87,6 +87,20 @@ Status synchronise_uncaptured(Context& context) {
   return synchronise(context);
 }
 
+// The context of that handle, or for a null one the current context. `found` keeps it alive.
+Status named_or_current(Process& state,
+                        ContextHandle handle,
+                        std::shared_ptr<Context>& found,
+                        const Context*& out) {
+  if (handle != nullptr)
+    SOFTCUDA_TRY(find_context(state, handle, found));
+  const Context* const meant = handle == nullptr ? current_context() : found.get();
+  if (meant == nullptr)
+    return refuse(Status::invalid_context, "no context is current");
+  out = meant;
+  return Status::success;
+}
+
 }  // namespace
 
 SOFTCUDA_API Status cuCtxCreate_v2(ContextHandle* out, unsigned flags, DeviceNumber device) {
@@ -212,12 +226,9 @@ SOFTCUDA_API Status cuCtxGetApiVersion(ContextHandle handle, unsigned* version) 
               [&](Process& state) {
                 if (version == nullptr)
                   return Status::invalid_value;
-                std::shared_ptr<Context> context;
-                if (handle != nullptr)
-                  SOFTCUDA_TRY(find_context(state, handle, context));
-                const Context* const meant = handle == nullptr ? current_context() : context.get();
-                if (meant == nullptr)
-                  return refuse(Status::invalid_context, "no context is current");
+                std::shared_ptr<Context> found;
+                const Context* meant = nullptr;
+                SOFTCUDA_TRY(named_or_current(state, handle, found, meant));
                 *version = meant->api_version;
                 return Status::success;
               });
@@ -227,12 +238,9 @@ SOFTCUDA_API Status cuCtxGetId(ContextHandle handle, std::uint64_t* id) {
   return call(Function::cuCtxGetId, {{"context", handle}, result("id", id)}, [&](Process& state) {
     if (id == nullptr)
       return Status::invalid_value;
-    std::shared_ptr<Context> context;
-    if (handle != nullptr)
-      SOFTCUDA_TRY(find_context(state, handle, context));
-    const Context* const meant = handle == nullptr ? current_context() : context.get();
-    if (meant == nullptr)
-      return refuse(Status::invalid_context, "no context is current");
+    std::shared_ptr<Context> found;
+    const Context* meant = nullptr;
+    SOFTCUDA_TRY(named_or_current(state, handle, found, meant));
     *id = meant->id;
     return Status::success;
   });
