@@ -43,6 +43,12 @@ protected:
   Result<FetchReport> run(const Pin& pin) { return fetch(*store, pin, FetchOptions{*context, {}}); }
 
   // A fetch that must fail, and leave the store as it was.
+  // The pin that proves by itself what has been fetched by git.
+  static Pin with_digests(Pin pin, const std::vector<FetchedFile>& files) {
+    for (const FetchedFile& file : files)
+      pin.digests.emplace(file.path, file.blob.sha256);
+    return pin;
+  }
   Error refused(const Pin& pin) {
     const auto before = snapshot_of_content();
     auto report = run(pin);
@@ -232,9 +238,7 @@ TEST_F(Fetch, DigestsProveWithoutGit) {
   start();
   const auto by_git = run(pin_of(repo_name, commit));
   ASSERT_TRUE(by_git) << error_of(by_git);
-  Pin pin = pin_of(repo_name, commit);
-  for (const FetchedFile& file : by_git->files)
-    pin.digests.emplace(file.path, file.blob.sha256);
+  const Pin pin = with_digests(pin_of(repo_name, commit), by_git->files);
   (void)hub->control("POST", "/reset");
   store = open_store(folder / "other");
   const auto report = run(pin);
@@ -250,9 +254,7 @@ TEST_F(Fetch, DigestsFindTheTypeOfTheRepo) {
   const auto by_git = run(pin_of(repo_name, commit));
   ASSERT_TRUE(by_git) << error_of(by_git);
   EXPECT_EQ(by_git->origin.type, RepoType::model);
-  Pin pin = pin_of(repo_name, commit);
-  for (const FetchedFile& file : by_git->files)
-    pin.digests.emplace(file.path, file.blob.sha256);
+  const Pin pin = with_digests(pin_of(repo_name, commit), by_git->files);
   store = open_store(folder / "other");
   const auto report = run(pin);
   ASSERT_TRUE(report) << error_of(report);
@@ -264,9 +266,7 @@ TEST_F(Fetch, ADigestsPinNeedsNoEndpointAtAll) {
   start();
   const auto by_git = run(pin_of(repo_name, commit));
   ASSERT_TRUE(by_git) << error_of(by_git);
-  Pin pin = pin_of(repo_name, commit);
-  for (const FetchedFile& file : by_git->files)
-    pin.digests.emplace(file.path, file.blob.sha256);
+  const Pin pin = with_digests(pin_of(repo_name, commit), by_git->files);
   store = open_store(folder / "other");
   const Url good = context->settings.endpoint;
   const Url dead = *Url::parse("http://127.0.0.1:1");
@@ -296,9 +296,7 @@ TEST_F(Fetch, AFileOfUnknownSizeIsBoundedByTheStoresOwnLimit) {
   start();
   const auto by_git = run(pin_of(repo_name, commit));
   ASSERT_TRUE(by_git) << error_of(by_git);
-  Pin pin = pin_of(repo_name, commit);
-  for (const FetchedFile& file : by_git->files)
-    pin.digests.emplace(file.path, file.blob.sha256);
+  const Pin pin = with_digests(pin_of(repo_name, commit), by_git->files);
   store = open_store(folder / "other");
   store->set_bytes_max(100'000);
   hub->misbehave("endless");
