@@ -134,6 +134,8 @@ TEST(CaptureRules, TheDefaultStreamIsLeftAloneInEveryCallWhileABlockingOneCaptur
 // ---- fork
 
 TEST(ForkRules, AChildOfAProcessThatUsedTheDriverKeepsItsOwnWay) {
+  if constexpr (is_address_sanitizer)
+    GTEST_SKIP() << forks_among_threads;
   const std::string said = in_child(softcuda_variables(), []() -> std::string {
     Scene scene;
     std::string wrong = scene.world.call(scene.call.forward());
@@ -152,6 +154,8 @@ TEST(ForkRules, AChildOfAProcessThatUsedTheDriverKeepsItsOwnWay) {
 TEST(ForkRules, AChildOfAProcessThatDidNotUseTheDriverUsesIt) {
   if constexpr (is_thread_sanitizer)
     GTEST_SKIP() << "the thread sanitizer cannot follow such a fork";
+  if constexpr (is_address_sanitizer)
+    GTEST_SKIP() << forks_among_threads;
   const std::string said = in_child(softcuda_variables(), []() -> std::string {
     LaunchWorld world;
     return in_child({}, [&]() -> std::string {

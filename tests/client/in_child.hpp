@@ -24,6 +24,16 @@ inline constexpr bool is_thread_sanitizer = true;
 inline constexpr bool is_thread_sanitizer = false;
 #endif
 
+// The address sanitizer's allocator is not made for fork: a lock of it that another thread holds at
+// that moment stays locked in the child, which waits for it when it allocates.
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool is_address_sanitizer = true;
+#else
+inline constexpr bool is_address_sanitizer = false;
+#endif
+inline constexpr const char* forks_among_threads =
+    "it forks while another thread may hold a lock of the address sanitizer's allocator";
+
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
 // What `body` returns in a child that has these variables: empty is well, anything else says what

@@ -26,6 +26,8 @@ std::vector<char*> large_environment() {
 TEST(ProcessRegistry, WorksInAChildThatWasForkedDuringTheFirstCall) {
   if constexpr (test::is_thread_sanitizer)
     GTEST_SKIP() << "the thread sanitizer cannot follow such a fork";
+  if constexpr (test::is_address_sanitizer)
+    GTEST_SKIP() << test::forks_among_threads;
   const std::string said = test::in_child({}, []() -> std::string {
     std::vector<char*> variables = large_environment();
     ::environ = variables.data();

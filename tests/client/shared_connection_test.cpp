@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/client/fake_service.hpp"
+#include "tests/client/in_child.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace lyk::client {
@@ -70,6 +71,8 @@ TEST_F(SharedConnectionTest, ThreadsTakeTurnsOnOneConnection) {
 }
 
 TEST_F(SharedConnectionTest, AChildOfForkHasAConnectionOfItsOwn) {
+  if constexpr (test::is_address_sanitizer)
+    GTEST_SKIP() << test::forks_among_threads;
   SharedConnection shared{settings()};
   ASSERT_TRUE(shared.resolve(resolve_call()));
   EXPECT_TRUE(is_true_in_child([&] { return bool{shared.resolve(resolve_call())}; }));
@@ -79,6 +82,8 @@ TEST_F(SharedConnectionTest, AChildOfForkHasAConnectionOfItsOwn) {
 }
 
 TEST_F(SharedConnectionTest, AGrandchildHasAConnectionOfItsOwn) {
+  if constexpr (test::is_address_sanitizer)
+    GTEST_SKIP() << test::forks_among_threads;
   SharedConnection shared{settings()};
   ASSERT_TRUE(shared.resolve(resolve_call()));
   EXPECT_TRUE(is_true_in_child([&] {
@@ -89,6 +94,8 @@ TEST_F(SharedConnectionTest, AGrandchildHasAConnectionOfItsOwn) {
 }
 
 TEST_F(SharedConnectionTest, AChildThatClosesLeavesTheParentsConnectionOpen) {
+  if constexpr (test::is_address_sanitizer)
+    GTEST_SKIP() << test::forks_among_threads;
   auto shared = std::make_unique<SharedConnection>(settings());
   ASSERT_TRUE(shared->resolve(resolve_call()));
   EXPECT_TRUE(is_true_in_child([&] {
@@ -106,6 +113,8 @@ TEST_F(SharedConnectionTest, AChildThatClosesLeavesTheParentsConnectionOpen) {
 
 // The mutex of the parent is locked for ever in the child, and the connection half through a call.
 TEST(SharedConnection, AForkInTheMiddleOfACallDoesNotStopTheChild) {
+  if constexpr (test::is_address_sanitizer)
+    GTEST_SKIP() << test::forks_among_threads;
   const TempDir folder;
   const UniqueFd image = test::memfd_of(test::image_bytes);
   std::atomic<bool> asked{false};
