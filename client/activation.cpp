@@ -31,7 +31,6 @@ namespace lyk::client {
 namespace {
 
 // ---- the program
-// ----------------------------------------------------------------------------------
 
 constexpr std::string_view program_name = "libreyolo-kernelsd";
 
@@ -62,7 +61,6 @@ std::string own_file() {
 }
 
 // ---- the two children
-// -----------------------------------------------------------------------------
 //
 // execve gives every process back the exit signal SIGCHLD, so a child of the host that becomes the
 // service would be one that the host's handler and its waitpid(-1) see. Hence two steps, as in
@@ -165,7 +163,6 @@ LYK_BARE int usher(void* argument) {
 }
 
 // ---- the host's side
-// ------------------------------------------------------------------------------
 
 struct Unmap {
   std::size_t bytes = 0;
