@@ -43,22 +43,22 @@ constexpr ValueStrides dense_value_strides(const MsDeformAttnSizes& sizes) {
 
 template <typename Scalar>
 struct MsDeformAttn {
-  MsDeformAttnSizes sizes;
+  MsDeformAttnSizes sizes = {};
   const Scalar* value = nullptr;
-  ValueStrides value_strides;
-  std::span<const std::int64_t> spatial_shapes;  // levels x (height, width)
-  std::span<const Scalar> locations;  // dense (batch, queries, heads, levels, points, 2):
-                                      // x and y, from 0 to 1 inside
-  std::span<const Scalar> weights;    // dense (batch, queries, heads, levels, points)
+  ValueStrides value_strides = {};
+  std::span<const std::int64_t> spatial_shapes = {};  // levels x (height, width)
+  std::span<const Scalar> locations = {};  // dense (batch, queries, heads, levels, points, 2):
+                                           // x and y, from 0 to 1 inside
+  std::span<const Scalar> weights = {};    // dense (batch, queries, heads, levels, points)
 };
 
 // What backward writes, all of it.
 template <typename Scalar>
 struct MsDeformAttnGradients {
   Scalar* value = nullptr;  // in any order in which no two elements share a place
-  ValueStrides value_strides;
-  std::span<Scalar> locations;
-  std::span<Scalar> weights;
+  ValueStrides value_strides = {};
+  std::span<Scalar> locations = {};
+  std::span<Scalar> weights = {};
 };
 
 }  // namespace lyk::slots

@@ -72,40 +72,41 @@ inline constexpr std::size_t mxfp4_block = 32;
 // ---- fake_quant -------------------------------------------------------------------------------
 
 struct FakeQuantInt8PerChannel {
-  std::span<const float> weight;  // axis.elements()
-  ChannelAxis axis;
-  std::span<const float> scale;  // axis.channels; empty: from the greatest magnitude per channel
+  std::span<const float> weight = {};  // axis.elements()
+  ChannelAxis axis = {};
+  std::span<const float> scale =
+      {};  // axis.channels; empty: from the greatest magnitude per channel
   ScalarDivision scalar_division = ScalarDivision::ieee;
   CodeOverflow overflow = CodeOverflow::lowest;
 };
 
 struct FakeQuantInt8Affine {
-  std::span<const float> x;
+  std::span<const float> x = {};
   float lo = 0;  // the calibrated range of x
   float hi = 0;
   ScalarDivision scalar_division = ScalarDivision::ieee;
 };
 
 struct FakeQuantFp8 {
-  std::span<const float> x;  // axis.elements()
-  ChannelAxis axis;
-  std::span<const float> scale;  // axis.channels
+  std::span<const float> x = {};  // axis.elements()
+  ChannelAxis axis = {};
+  std::span<const float> scale = {};  // axis.channels
 };
 
 struct FakeQuantIntGrouped {
-  std::span<const float> weight;  // rows * columns, row-major
+  std::span<const float> weight = {};  // rows * columns, row-major
   std::size_t rows = 0;
   std::size_t columns = 0;
   unsigned bits = 4;             // 2 to 8
   std::size_t group_size = 128;  // of columns; the last group of a row may be shorter
-  GroupScale scale;              // data null: from the greatest magnitude per group
+  GroupScale scale = {};         // data null: from the greatest magnitude per group
   ScalarDivision scalar_division = ScalarDivision::ieee;
 };
 
 // Both nvfp4 slots see a tensor (..., columns) as rows of `columns`, in blocks of 16; the last
 // block of a row may be shorter.
 struct FakeQuantNvfp4Weight {
-  std::span<const float> weight;  // rows * columns, row-major
+  std::span<const float> weight = {};  // rows * columns, row-major
   std::size_t rows = 0;
   std::size_t columns = 0;
   float tensor_amax = 0;  // the greatest magnitude of the tensor when it was first quantised
@@ -113,7 +114,7 @@ struct FakeQuantNvfp4Weight {
 };
 
 struct FakeQuantNvfp4Dynamic {
-  std::span<const float> x;  // rows * columns, row-major
+  std::span<const float> x = {};  // rows * columns, row-major
   std::size_t rows = 0;
   std::size_t columns = 0;
   ScalarDivision scalar_division = ScalarDivision::ieee;
@@ -122,7 +123,7 @@ struct FakeQuantNvfp4Dynamic {
 // fake_quant_mxfp4_weight and fake_quant_mxfp4_dynamic, which are the same computation. Rows as
 // above, in blocks of 32.
 struct FakeQuantMxfp4 {
-  std::span<const float> x;  // rows * columns, row-major
+  std::span<const float> x = {};  // rows * columns, row-major
   std::size_t rows = 0;
   std::size_t columns = 0;
   Log2Rule log2 = Log2Rule::rounded;
@@ -133,23 +134,24 @@ struct FakeQuantMxfp4 {
 // The output of both is rows * columns, row-major; what the payload holds beyond `columns` is
 // padding.
 struct UnpackIntGrouped {
-  std::span<const std::uint8_t> payload;  // rows * row_bytes; codes from the lowest bits up
+  std::span<const std::uint8_t> payload = {};  // rows * row_bytes; codes from the lowest bits up
   std::size_t rows = 0;
   std::size_t row_bytes = 0;  // row_bytes * 8 / bits is a multiple of group_size
   std::size_t columns = 0;    // at most row_bytes * 8 / bits
   unsigned bits = 4;          // 2 or 4
   std::size_t group_size = 128;
-  GroupScale scale;
+  GroupScale scale = {};
 };
 
 struct UnpackNvfp4 {
-  std::span<const std::uint8_t> payload;  // rows * blocks * 8; the low half of a byte comes first
+  std::span<const std::uint8_t> payload =
+      {};  // rows * blocks * 8; the low half of a byte comes first
   std::size_t rows = 0;
   std::size_t blocks = 0;   // of 16 codes, per row
   std::size_t columns = 0;  // at most blocks * 16
   // rows * blocks scales, in one of two forms; the other is empty.
-  std::span<const std::uint8_t> block_scale_e4m3;
-  std::span<const float> block_scale;
+  std::span<const std::uint8_t> block_scale_e4m3 = {};
+  std::span<const float> block_scale = {};
   float tensor_amax = 0;
   ScalarDivision scalar_division = ScalarDivision::ieee;
 };
