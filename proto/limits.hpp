@@ -13,8 +13,9 @@ inline constexpr std::size_t mib = 1024 * kib;
 inline constexpr std::size_t gib = 1024 * mib;
 
 // ---- socket
-// --------------------------------------------------------------------------------------- A request
-// is a few hundred bytes; the largest is an inline pin with digests of some hundred files.
+
+// A request is a few hundred bytes; the largest is an inline pin with digests of some hundred
+// files.
 inline constexpr std::size_t request_bytes_max = 1 * mib;
 // A List of a full store: about 300 bytes an image, tens of thousands of images.
 inline constexpr std::size_t reply_bytes_max = 16 * mib;
@@ -61,7 +62,7 @@ inline constexpr std::chrono::milliseconds resolve_wait_default{30'000};
 inline constexpr std::chrono::milliseconds resolve_wait_max{3'600'000};
 
 // ---- pins and repos
-// -------------------------------------------------------------------------------
+
 inline constexpr std::size_t pin_bytes_max = 1 * mib;
 inline constexpr std::size_t config_bytes_max = 64 * kib;
 inline constexpr std::size_t pins_max = 1024;
@@ -75,8 +76,9 @@ inline constexpr int tree_depth_max = 32;
 inline constexpr std::size_t pointer_bytes_max = 1024;  // git-lfs specification
 
 // ---- network
-// -------------------------------------------------------------------------------------- As
-// huggingface_hub: 10 s to connect and 10 s without a byte, no total limit on a healthy transfer.
+
+// As huggingface_hub: 10 s to connect and 10 s without a byte, no total limit on a healthy
+// transfer.
 inline constexpr std::chrono::seconds connect_timeout{10};
 inline constexpr std::chrono::seconds stall_timeout{10};
 // But nothing goes on for ever: a transfer slower than 1 KiB/s for a minute is a stall too.
@@ -126,7 +128,7 @@ inline constexpr std::size_t metadata_bytes_max = 1 * mib;
 inline constexpr std::uint64_t file_bytes_max = 8ULL * gib;
 
 // ---- store
-// ----------------------------------------------------------------------------------------
+
 inline constexpr std::uint64_t cache_bytes_max_default = 2ULL * gib;
 inline constexpr std::uint64_t image_cache_bytes_max_default = 256 * mib;
 // Keys of the image cache: a device and a slot each, of which a machine has some dozens. Bounds
@@ -151,8 +153,8 @@ inline constexpr std::size_t hash_pieces = 4;
 inline constexpr std::size_t index_kernels_bytes_max = 64 * mib;
 
 // ---- device images
-// -------------------------------------------------------------------------------- One image, after
-// decompression. cuDNN's largest is far below.
+
+// One image, after decompression. cuDNN's largest is far below.
 inline constexpr std::size_t image_bytes_max = 512 * mib;
 inline constexpr std::size_t images_per_file_max = 16'384;
 inline constexpr std::size_t kernels_per_image_max = 65'536;
@@ -178,7 +180,7 @@ inline constexpr std::size_t demangle_growth_max = 16;
 inline constexpr std::size_t kernel_list_bytes_max = 256 * mib;
 
 // ---- calls in a process
-// -------------------------------------------------------------------------------
+
 // What one process may register. Every view of a slot that was ever in force is kept, since calls
 // read it without a lock: two for each registration and those of reloads. Each has up to 64 entries
 // of some 64 bytes, so that the worst case is some 50 MiB; hosts register a handful.
