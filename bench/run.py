@@ -162,9 +162,19 @@ def first_call(world, environment, service, reach):
            f"connect, resolve, load and launch {text(first)}, of which the driver {text(bare)}")
 
 
+def fetch_proven_by_git(world):
+    """Its seconds. The Hub must have sent the pack that the proof is made of."""
+    world.control("/reset", {})
+    seconds = timed(lambda: world.run(["libreyolo-kernels", "fetch", SLOT]))
+    kinds = world.control("/counters")["kinds"]
+    if not kinds.get("git-pack"):
+        raise RuntimeError(f"the fetch was not proven by git: the Hub was asked for {kinds}")
+    return seconds
+
+
 def cold_fetch():
     with World(library_padding_bytes=64 << 20) as world:
-        world.make_pin()
+        world.make_pin(proof="git")
         file = world.library_path()
         url = f"{world.hub_url}/kernels/{REPO}/resolve/{world.commit}/{file}"
         hf = pathlib.Path(sys.executable).with_name("hf")
@@ -174,7 +184,7 @@ def cold_fetch():
         for _ in range(7):
             forget_store(world)
             shutil.rmtree(world.environment["HF_HOME"], ignore_errors=True)
-            ours.append(timed(lambda: world.run(["libreyolo-kernels", "fetch", SLOT])))
+            ours.append(fetch_proven_by_git(world))
             hub.append(timed(lambda: world.run([hf, "download", "--repo-type", "kernel", REPO, file, "--revision",
                                                 world.commit])))
             target.unlink(missing_ok=True)
