@@ -108,7 +108,8 @@ Usage: libreyolo-kernelsd [--system | --user] [--socket PATH] [--config FILE]
 Started with a connection on descriptor 3 (LISTEN_FDS=1) it serves that alone, and ends with it.
 SIGHUP reads the configuration and the pins again; SIGTERM stops when running requests are done.
 
-Example: libreyolo-kernelsd --user --socket /tmp/kernels.socket --pins ./pins.d
+Example: )" LYK_PROGRAM_FOLDER
+    R"(/libreyolo-kernelsd --user --socket /tmp/kernels.socket --pins ./pins.d
 Manual:  libreyolo-kernelsd(8)
 )";
 
