@@ -56,6 +56,14 @@ class ManualPage(unittest.TestCase):
         for code in codes | {"0", "130", "141", "143"}:
             self.assertRegex(section, rf"(?m)^ {{7}}(\d+, )?{code}\b")
 
+    def test_names_every_variable_that_is_read(self):
+        sources = [file.read_text() for folder in ("cli", "client") for file in (SETTINGS.source / folder).glob("*.cpp")]
+        read = set(re.findall(r'"((?:LIBREYOLO|HF|TRANSFORMERS|XDG|NO)_[A-Z_]+|TERM|HOME)"', "".join(sources)))
+        self.assertIn("LIBREYOLO_KERNELS_TRUST_UID", read)
+        section = self.text.split("\nENVIRONMENT\n")[1].split("\nFILES\n")[0]
+        named = set(re.findall(r"[A-Z][A-Z_]{3,}", section))
+        self.assertEqual(read - named, set())
+
 
 def keys_of(value) -> set:
     """Every key of a JSON value, at any depth."""
