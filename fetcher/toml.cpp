@@ -161,7 +161,7 @@ Result<std::optional<std::vector<std::string>>> TomlTable::texts(std::string_vie
     return std::optional<std::vector<std::string>>{};
   const auto* values = node->as_array();
   if (values == nullptr)
-    return error_at(key, "it must be a list of texts: [\"a\", \"b\"]");
+    return error_at(key, R"(it must be a list of texts: ["a", "b"])");
   std::vector<std::string> out;
   for (const toml::node& element : *values) {
     const auto* value = element.as_string();

@@ -117,6 +117,24 @@ Result<void> UploadPackReader::add_line() {
   return bad_answer(str("the server sends the unknown line ", quoted(line_)));
 }
 
+Result<void> UploadPackReader::begin_line() {
+  any_line_ = true;
+  if (length_ == "PACK") {
+    bare_pack_ = pack_begun_ = true;
+    return guard_.feed(std::as_bytes(std::span{length_}));
+  }
+  const auto length = parse_length(length_);
+  if (!length || (*length != 0 && *length <= length_digits))
+    return bad_answer(str("the server's answer has ", quoted(length_), " for a line's length"));
+  length_.clear();
+  if (*length == 0)
+    return {};  // a flush
+  line_left_ = *length - length_digits;
+  line_.clear();
+  in_line_ = true;
+  return {};
+}
+
 Result<void> UploadPackReader::feed(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     if (bare_pack_)
@@ -124,23 +142,8 @@ Result<void> UploadPackReader::feed(std::span<const std::byte> bytes) {
     if (!in_line_) {
       length_ += static_cast<char>(bytes.front());
       bytes = bytes.subspan(1);
-      if (length_.size() < length_digits)
-        continue;
-      any_line_ = true;
-      if (length_ == "PACK") {
-        bare_pack_ = pack_begun_ = true;
-        LYK_TRY(guard_.feed(std::as_bytes(std::span{length_})));
-        continue;
-      }
-      const auto length = parse_length(length_);
-      if (!length || (*length != 0 && *length <= length_digits))
-        return bad_answer(str("the server's answer has ", quoted(length_), " for a line's length"));
-      length_.clear();
-      if (*length == 0)
-        continue;  // a flush
-      line_left_ = *length - length_digits;
-      line_.clear();
-      in_line_ = true;
+      if (length_.size() == length_digits)
+        LYK_TRY(begin_line());
       continue;
     }
     const std::size_t part = std::min(line_left_, bytes.size());

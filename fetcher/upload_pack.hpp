@@ -33,6 +33,7 @@ public:
   Result<void> finish() const;
 
 private:
+  Result<void> begin_line();  // its length is read
   Result<void> add_line();
 
   PackGuard guard_;

@@ -145,6 +145,7 @@ std::vector<Group> serving(const std::vector<Group>& groups, std::span<const Arc
     chosen.insert(std::get<3>(*best));
   }
   std::vector<Group> kept;
+  kept.reserve(chosen.size());
   for (const std::size_t i : chosen)
     kept.push_back(groups[i]);
   return kept;
@@ -180,31 +181,38 @@ Result<std::vector<ListedFile>> checked(std::vector<ListedFile> files) {
   return files;
 }
 
+std::vector<ListedFile> candidates_of(const Listing& listing, const Pin& pin) {
+  std::vector<ListedFile> out;
+  for (const ListedFile& file : listing.files)
+    if (is_candidate(pin, file.path))
+      out.push_back(file);
+  return out;
+}
+
+// The libraries that serve `archs`, and every plain image, which names its architecture only
+// inside.
+std::vector<ListedFile> with_device_code(const Listing& candidates, std::span<const Arch> archs) {
+  std::vector<Group> groups = without_covered(group(variants_of(candidates)));
+  if (!archs.empty())
+    groups = serving(groups, archs);
+  std::vector<ListedFile> out;
+  for (const Group& each : groups)
+    for (const ListedFile* file : each.best)
+      out.push_back(*file);
+  for (const ListedFile& file : candidates.files)
+    if (!is_library(file))
+      out.push_back(file);
+  return out;
+}
+
 }  // namespace
 
 Result<std::vector<ListedFile>> choose_wanted(const Listing& listing,
                                               const Pin& pin,
                                               std::span<const Arch> archs) {
-  std::vector<ListedFile> wanted;
-  if (!pin.abi) {
-    for (const ListedFile& file : listing.files)
-      if (is_candidate(pin, file.path))
-        wanted.push_back(file);
-  } else {
-    Listing candidates{listing.kind, listing.type, {}, listing.variant_archs};
-    for (const ListedFile& file : listing.files)
-      if (is_candidate(pin, file.path))
-        candidates.files.push_back(file);
-    std::vector<Group> groups = without_covered(group(variants_of(candidates)));
-    if (!archs.empty())
-      groups = serving(groups, archs);
-    for (const Group& each : groups)
-      for (const ListedFile* file : each.best)
-        wanted.push_back(*file);
-    for (const ListedFile& file : candidates.files)
-      if (!is_library(file))
-        wanted.push_back(file);
-  }
+  const Listing candidates{listing.kind, listing.type, candidates_of(listing, pin),
+                           listing.variant_archs};
+  std::vector<ListedFile> wanted = pin.abi ? with_device_code(candidates, archs) : candidates.files;
   if (wanted.empty())
     return nothing_wanted(listing, pin);
   return checked(std::move(wanted));
