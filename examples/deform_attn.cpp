@@ -54,26 +54,30 @@ Inputs make_inputs() {
 // ---- the program's own way
 
 // One sampled point of one (image, query, head): adds to output and to the gradients.
-void add_sample(const Inputs& in, std::size_t sample, std::int64_t row, int level, Results& out) {
+void add_sample(
+    const Inputs& in, std::size_t sample, std::int64_t row, std::size_t level, Results& out) {
   std::int64_t first_cell = 0;
-  for (int l = 0; l < level; ++l)
+  for (std::size_t l = 0; l < level; ++l)
     first_cell += level_sizes[2 * l] * level_sizes[2 * l + 1];
-  const double height = static_cast<double>(level_sizes[2 * level]);
-  const double width = static_cast<double>(level_sizes[2 * level + 1]);
+  const auto height = static_cast<double>(level_sizes[2 * level]);
+  const auto width = static_cast<double>(level_sizes[2 * level + 1]);
   const double y = in.locations[2 * sample + 1] * height - 0.5;
   const double x = in.locations[2 * sample] * width - 0.5;
-  const std::int64_t image = row / (queries * heads), head = row % heads;
+  const std::int64_t image = row / (queries * heads);
+  const std::int64_t head = row % heads;
   for (const double row_y : {std::floor(y), std::floor(y) + 1}) {
     for (const double row_x : {std::floor(x), std::floor(x) + 1}) {
       if (row_y < 0 || row_x < 0 || row_y >= height || row_x >= width)
         continue;
-      const double weight_y = 1 - std::abs(y - row_y), weight_x = 1 - std::abs(x - row_x);
+      const double weight_y = 1 - std::abs(y - row_y);
+      const double weight_x = 1 - std::abs(x - row_x);
       const double slope_y = row_y > y ? weight_x : -weight_x;
       const double slope_x = row_x > x ? weight_y : -weight_y;
       const auto cell = first_cell + static_cast<std::int64_t>(row_y * width + row_x);
       const std::size_t first = ((image * cells + cell) * heads + head) * channels;
       for (std::size_t c = 0; c < channels; ++c) {
-        const double value = in.value[first + c], weight = in.weights[sample];
+        const double value = in.value[first + c];
+        const double weight = in.weights[sample];
         const double grad = in.grad_output[row * channels + c];
         out.output[row * channels + c] += weight * weight_y * weight_x * value;
         out.grad_value[first + c] += weight * weight_y * weight_x * grad;
@@ -90,7 +94,7 @@ Results own_way(const Inputs& in) {
               std::vector<double>(in.locations.size()), std::vector<double>(in.weights.size())};
   std::size_t sample = 0;
   for (std::int64_t row = 0; row < batch * queries * heads; ++row)
-    for (int level = 0; level < levels; ++level)
+    for (std::size_t level = 0; level < levels; ++level)
       for (int point = 0; point < points; ++point)
         add_sample(in, sample++, row, level, out);
   return out;
@@ -123,7 +127,8 @@ public:
   void* allocate(std::size_t bytes) const {
     CUdeviceptr address = 0;
     must(driver_.alloc(&address, bytes), "allocate memory");
-    return reinterpret_cast<void*>(address);  // what a tensor calls its data
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): what a tensor calls its data
+    return reinterpret_cast<void*>(address);
   }
   template <typename T>
   void* upload(const T* values, std::size_t count) const {
@@ -156,7 +161,7 @@ struct Tensors {
 
 Tensors make_tensors(const Gpu& gpu, const Inputs& in) {
   const lyk_tensor_device device = lyk::cuda(0);
-  const std::array<std::int64_t, levels> starts{0, 20 * 20, 20 * 20 + 10 * 10};
+  const std::array<std::int64_t, levels> starts{0, 400, 500};
   const auto floats = [&](const std::vector<float>& values) {
     return gpu.upload(values.data(), values.size());
   };
@@ -199,7 +204,8 @@ bool compare(const char* what,
              const std::vector<float>& actual,
              const std::vector<double>& expected,
              double allowed) {
-  double greatest = 0, difference = 0;
+  double greatest = 0;
+  double difference = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     greatest = std::max(greatest, std::abs(expected[i]));
     const double here = std::abs(actual[i] - expected[i]);
@@ -223,7 +229,7 @@ bool compare_all(const Gpu& gpu, Tensors& tensors, const Results& expected) {
   return good;
 }
 
-int run(int calls) {
+int run(long calls) {
   const Inputs inputs = make_inputs();
   const Results expected = own_way(inputs);
   const Gpu gpu;
@@ -231,15 +237,15 @@ int run(int calls) {
   Tensors tensors = make_tensors(gpu, inputs);
   const lyk_ms_deform_attn_call call = make_call(tensors, gpu);
   bool good = true;
-  for (int number = 1; number <= calls; ++number) {
+  for (long number = 1; number <= calls; ++number) {
     const bool taken = lyk::ms_deform_attn_forward(call) && lyk::ms_deform_attn_backward(call);
     if (!taken) {
       // Here a program computes in its own way; this one has done so already.
-      std::printf("call %d: not eligible, so the program's own loop serves it: %s\n", number,
+      std::printf("call %ld: not eligible, so the program's own loop serves it: %s\n", number,
                   lyk_error_message(nullptr));
       continue;
     }
-    std::printf("call %d: forward and backward ran on the GPU\n", number);
+    std::printf("call %ld: forward and backward ran on the GPU\n", number);
     good &= compare_all(gpu, tensors, expected);
   }
   for (const lyk::State& state : lyk::active("ms_deform_attn"))
@@ -251,15 +257,15 @@ int run(int calls) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int calls = argc > 1 ? std::atoi(argv[1]) : 2;
+  const long calls = argc > 1 ? std::strtol(argv[1], nullptr, 10) : 2;
   if (argc > 2 || calls < 1) {
-    std::fprintf(stderr, "usage: deform_attn [CALLS]\n");
+    (void)std::fprintf(stderr, "usage: deform_attn [CALLS]\n");
     return 2;
   }
   try {
     return run(calls);
   } catch (const std::exception& problem) {
-    std::fprintf(stderr, "deform_attn: %s\n", problem.what());
+    (void)std::fprintf(stderr, "deform_attn: %s\n", problem.what());
     return EXIT_FAILURE;
   }
 }
