@@ -334,9 +334,10 @@ TEST(PtxAccess, PlacesAreThoseOfTheLaunch) {
 {
   .reg .b32 %r<9>; .reg .b64 %p, %rd;
   ld.param.u64 %p, [p];
-  mov.u32 %r1, %ctaid.y; mov.u32 %r2, %nctaid.x; mad.lo.u32 %r1, %r1, %r2, %ctaid.x;
-  mov.u32 %r3, %ntid.y; mad.lo.u32 %r1, %r1, %r3, %tid.y;
-  mov.u32 %r4, %ntid.x; mad.lo.u32 %r1, %r1, %r4, %tid.x;
+  mov.u32 %r5, %ctaid.x; mov.u32 %r6, %tid.y; mov.u32 %r7, %tid.x;
+  mov.u32 %r1, %ctaid.y; mov.u32 %r2, %nctaid.x; mad.lo.u32 %r1, %r1, %r2, %r5;
+  mov.u32 %r3, %ntid.y; mad.lo.u32 %r1, %r1, %r3, %r6;
+  mov.u32 %r4, %ntid.x; mad.lo.u32 %r1, %r1, %r4, %r7;
   mad.wide.u32 %rd, %r1, 4, %p; st.global.u32 [%rd], %r1;
 })")};
   Launch launch;

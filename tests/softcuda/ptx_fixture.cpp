@@ -45,6 +45,16 @@ std::string kernel_of(const Row& row, std::size_t number) {
 
 }  // namespace
 
+std::string with_body(std::string_view body, std::string_view head) {
+  return lyk::str(head, ".visible .entry k(.param .u64 p)\n{ .reg .b32 %r<9>; .reg .b64 %rd<9>; ",
+                  ".reg .pred %p<3>; .reg .f32 %f<3>; ", body, " }\n");
+}
+
+std::string refusal_of(std::string_view text) {
+  const auto module = parse(text);
+  return module ? "taken" : module.error().message;
+}
+
 void expect_rows(std::span<const Row> rows) {
   std::string text{header};
   for (std::size_t i = 0; i < rows.size(); ++i)

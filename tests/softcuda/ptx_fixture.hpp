@@ -19,7 +19,8 @@
 
 namespace softcuda::ptx::testing {
 
-inline constexpr std::string_view header = ".version 9.0\n.target sm_120a\n.address_size 64\n";
+// The target that has most.
+inline constexpr std::string_view header = ".version 9.0\n.target sm_100a\n.address_size 64\n";
 
 // Parameters one after another, each at a multiple of its size.
 class Arguments {
@@ -95,6 +96,11 @@ public:
 private:
   std::optional<LoadedModule> module_;
 };
+
+// A module with a kernel on line 4, its body on line 5.
+[[nodiscard]] std::string with_body(std::string_view body, std::string_view head = header);
+// What the parser says of a module: "taken", or why not.
+[[nodiscard]] std::string refusal_of(std::string_view text);
 
 // One instruction, or a few, with registers %a16 %a32 %a64 and so on for three inputs, and the
 // result in %d16, %d32, %d64, or the predicate %pd, whichever the code names.

@@ -325,6 +325,7 @@ void emit_vector(Decoding& in,
     slots.push_back(in.source_of(element, words.type));
   if (slots.size() != 2 * std::size_t{words.count})
     return in.fail("the vector has another number of elements than the instruction");
+  take_policy(in, words.memory);
   parts.c = words.count;
   parts.list = in.add_list(slots);
   in.emit(execute, parts);
@@ -342,12 +343,7 @@ void decode_atomic(Decoding& in) {
                                      : choose_vector(words.operation, space, words.type);
   if (wide && (exchanges || swaps))
     execute = pick_space(space, []<Space s>() -> Execute { return swap_16_bytes<s>; });
-  // Without .noftz there are no sums of 16-bit floats, and with it no others.
-  const bool half = family_of(words.type) == Family::floating && words.type != Type::f32 &&
-                    words.type != Type::f64;
-  const auto& all = in.statement().words;
-  if (half != (std::ranges::find(all, "noftz") != all.end()) ||
-      std::ranges::find(all, "const") != all.end())
+  if (words.memory.has_policy && space == Space::shared)
     return in.refuse_instruction();
   const bool memory = space == Space::generic || space == Space::global || space == Space::shared;
   if (execute == nullptr || !memory || results.empty())

@@ -68,16 +68,30 @@ void any_holds(const Instruction& in, std::span<Thread* const> members) {
 
 // ---- decoding ----
 
-void decode_reduction(Decoding& in) {
-  const auto operation = in.take_one_of({"popc", "and", "or"});
-  (void)in.take("aligned");
-  if (!operation)
-    return in.refuse_word();
-  constexpr Complete completes[] = {count_holding, all_hold, any_holds};
-  const Type type = in.take_type({*operation == 0 ? Type::u32 : Type::pred});
-  Instruction parts{.complete = completes[*operation], .d = in.destination(type)};
+// The barrier and how many threads it is for; what a number says must be right already here.
+void take_barrier(Decoding& in, Instruction& parts, std::size_t operands_after) {
+  const auto exceeds = [&](auto is_wrong) {
+    const Operand* const operand = in.peek_operand();
+    return operand != nullptr && operand->kind == OperandKind::integer && is_wrong(operand->bits);
+  };
+  if (exceeds([](std::uint64_t number) { return number >= barriers_max; }))
+    in.fail(lyk::str("barrier ", in.peek_operand()->bits, " of ", barriers_max));
   parts.a = in.source(Type::u32);
-  parts.b = in.operands_left() > 1 ? in.source(Type::u32) : in.function().constant(0);
+  parts.b = in.function().constant(0);
+  if (in.operands_left() == operands_after)
+    return;
+  if (exceeds([](std::uint64_t threads) { return threads % warp_threads != 0; }))
+    in.fail(lyk::str("a barrier for ", in.peek_operand()->bits, " threads: no whole warps"));
+  parts.b = in.source(Type::u32);
+}
+
+void decode_reduction(Decoding& in) {
+  const std::size_t operation = in.choose({"popc", "and", "or"});
+  (void)in.take("aligned");
+  constexpr Complete completes[] = {count_holding, all_hold, any_holds};
+  const Type type = in.take_type();
+  Instruction parts{.complete = completes[operation], .d = in.destination(type)};
+  take_barrier(in, parts, 1);
   parts.c = in.predicate(parts.flags, negated_flag);
   in.emit(wait_at_barrier, parts);
 }
@@ -87,33 +101,19 @@ void decode_bar(Decoding& in) {
   if (in.take("warp"))
     return decode_warp_barrier(in);
   (void)in.take("cta");
-  const auto kind = in.take_one_of({"sync", "arrive", "red"});
-  if (!kind)
-    return in.refuse_word();
-  if (*kind == 2)
+  const std::size_t kind = in.choose({"sync", "arrive", "red"});
+  if (kind == 2)
     return decode_reduction(in);
   (void)in.take("aligned");
-  Instruction parts{.a = in.source(Type::u32)};
-  parts.b = in.operands_left() > 0 ? in.source(Type::u32) : in.function().constant(0);
-  in.emit(*kind == 0 ? wait_at_barrier : arrive_only, parts);
+  Instruction parts;
+  take_barrier(in, parts, 0);
+  in.emit(kind == 0 ? wait_at_barrier : arrive_only, parts);
 }
 
-void decode_membar(Decoding& in) {
-  if (!in.take_one_of({"cta", "gl", "sys"}))
-    return in.refuse_word();
-  in.emit(do_fence);
-}
-
-// fence{.sc,.acq_rel,.acquire,.release}.scope and fence.proxy.*: all the same here.
+// Of whatever kind and scope: all threads see one memory here.
 void decode_fence(Decoding& in) {
-  if (in.take("proxy")) {
-    if (!in.take_one_of({"alias", "async", "async::global", "async::shared::cta", "generic"}))
-      return in.refuse_word();
-  } else {
-    (void)in.take_one_of({"sc", "acq_rel", "acquire", "release"});
-    if (!in.take_one_of({"cta", "cluster", "gpu", "sys"}))
-      return in.refuse_word();
-  }
+  while (!in.next_word().empty())
+    in.skip_word();
   in.emit(do_fence);
 }
 
@@ -122,7 +122,7 @@ void decode_fence(Decoding& in) {
 void add_barrier(DecodeTable& table) {
   table["bar"] = decode_bar;
   table["barrier"] = decode_bar;
-  table["membar"] = decode_membar;
+  table["membar"] = decode_fence;
   table["fence"] = decode_fence;
 }
 

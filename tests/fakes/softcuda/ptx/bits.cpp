@@ -212,12 +212,12 @@ Step permute(const Instruction& in, Thread& thread) {
 
 template <Execute execute>
 void decode_logic(Decoding& in) {
-  const Type type = in.take_type({Type::pred, Type::b16, Type::b32, Type::b64});
+  const Type type = in.take_type();
   in.emit(execute, {.d = in.destination(type), .a = in.source(type), .b = in.source(type)});
 }
 
 void decode_not(Decoding& in) {
-  const Type type = in.take_type({Type::pred, Type::b16, Type::b32, Type::b64});
+  const Type type = in.take_type();
   const std::uint64_t ones =
       type == Type::pred ? 1 : ~std::uint64_t{0} >> (64 - 8 * bytes_of(type));
   in.emit(bit_not, {.d = in.destination(type),
@@ -226,12 +226,12 @@ void decode_not(Decoding& in) {
 }
 
 void decode_cnot(Decoding& in) {
-  const Type type = in.take_type({Type::b16, Type::b32, Type::b64});
+  const Type type = in.take_type();
   in.emit(logical_not, {.d = in.destination(type), .a = in.source(type)});
 }
 
 void decode_lop3(Decoding& in) {
-  (void)in.take_type({Type::b32});
+  (void)in.take_type();
   Instruction parts{.d = in.destination(Type::b32),
                     .a = in.source(Type::b32),
                     .b = in.source(Type::b32),
@@ -242,9 +242,7 @@ void decode_lop3(Decoding& in) {
 
 void decode_shift(Decoding& in) {
   const bool left = in.statement().opcode == "shl";
-  const Type type = left ? in.take_type({Type::b16, Type::b32, Type::b64})
-                         : in.take_type({Type::b16, Type::b32, Type::b64, Type::u16, Type::u32,
-                                         Type::u64, Type::s16, Type::s32, Type::s64});
+  const Type type = in.take_type();
   const Instruction parts{
       .d = in.destination(type), .a = in.source(type), .b = in.source(Type::u32)};
   in.emit(left ? pick_bits(type, []<typename T>(T) -> Execute { return shift_left<T>; })
@@ -253,21 +251,18 @@ void decode_shift(Decoding& in) {
 }
 
 void decode_funnel(Decoding& in) {
-  const auto direction = in.take_one_of({"l", "r"});
-  const auto amount = in.take_one_of({"clamp", "wrap"});
-  if (!direction || !amount)
-    return in.refuse_word();
-  (void)in.take_type({Type::b32});
-  in.emit(*direction == 0 ? funnel_left : funnel_right,
-          {.d = in.destination(Type::b32),
-           .a = in.source(Type::b32),
-           .b = in.source(Type::b32),
-           .c = in.source(Type::u32),
-           .flags = static_cast<std::uint32_t>(*amount)});
+  const bool left = in.choose({"l", "r"}) == 0;
+  const std::size_t amount = in.choose({"clamp", "wrap"});
+  (void)in.take_type();
+  in.emit(left ? funnel_left : funnel_right, {.d = in.destination(Type::b32),
+                                              .a = in.source(Type::b32),
+                                              .b = in.source(Type::b32),
+                                              .c = in.source(Type::u32),
+                                              .flags = static_cast<std::uint32_t>(amount)});
 }
 
 void decode_extract(Decoding& in) {
-  const Type type = in.take_type({Type::u32, Type::s32, Type::u64, Type::s64});
+  const Type type = in.take_type();
   in.emit(pick_integer(type, []<typename T>(T) -> Execute { return extract_field<T>; }),
           {.d = in.destination(type),
            .a = in.source(type),
@@ -276,7 +271,7 @@ void decode_extract(Decoding& in) {
 }
 
 void decode_insert(Decoding& in) {
-  const Type type = in.take_type({Type::b32, Type::b64});
+  const Type type = in.take_type();
   in.emit(bytes_of(type) == 4 ? insert_field<std::uint32_t> : insert_field<std::uint64_t>,
           {.d = in.destination(type),
            .a = in.source(type),
@@ -286,25 +281,23 @@ void decode_insert(Decoding& in) {
 }
 
 void decode_mask(Decoding& in) {
-  const auto amount = in.take_one_of({"clamp", "wrap"});
-  if (!amount)
-    return in.refuse_word();
-  (void)in.take_type({Type::b32});
+  const std::size_t amount = in.choose({"clamp", "wrap"});
+  (void)in.take_type();
   in.emit(make_mask, {.d = in.destination(Type::b32),
                       .a = in.source(Type::b32),
                       .b = in.source(Type::b32),
-                      .flags = static_cast<std::uint32_t>(*amount)});
+                      .flags = static_cast<std::uint32_t>(amount)});
 }
 
 void decode_find(Decoding& in) {
   const bool shift_amount = in.take("shiftamt");
-  const Type type = in.take_type({Type::u32, Type::s32, Type::u64, Type::s64});
+  const Type type = in.take_type();
   in.emit(pick_integer(type, []<typename T>(T) -> Execute { return find_bit<T>; }),
           {.d = in.destination(Type::u32), .a = in.source(type), .flags = shift_amount ? 1U : 0U});
 }
 
 void decode_count(Decoding& in) {
-  const bool wide = in.take_type({Type::b32, Type::b64}) == Type::b64;
+  const bool wide = in.take_type() == Type::b64;
   const Type type = wide ? Type::b64 : Type::b32;
   const Instruction parts{.d = in.destination(Type::u32), .a = in.source(type)};
   if (in.statement().opcode == "popc")
@@ -314,13 +307,13 @@ void decode_count(Decoding& in) {
 }
 
 void decode_reverse(Decoding& in) {
-  const Type type = in.take_type({Type::b32, Type::b64});
+  const Type type = in.take_type();
   in.emit(bytes_of(type) == 4 ? reverse_bits<std::uint32_t> : reverse_bits<std::uint64_t>,
           {.d = in.destination(type), .a = in.source(type)});
 }
 
 void decode_permute(Decoding& in) {
-  (void)in.take_type({Type::b32});
+  (void)in.take_type();
   const auto mode = in.take_one_of({"f4e", "b4e", "rc8", "ecl", "ecr", "rc16"});
   in.emit(permute, {.d = in.destination(Type::b32),
                     .a = in.source(Type::b32),

@@ -65,12 +65,8 @@ Step mad_carry<std::uint64_t, std::uint64_t>(const Instruction& in, Thread& thre
   return Step::next;
 }
 
-Type take_carry_type(Decoding& in) {
-  return in.take_type({Type::u32, Type::s32, Type::u64, Type::s64});
-}
-
 void emit_sum(Decoding& in, std::uint32_t flags) {
-  const Type type = take_carry_type(in);
+  const Type type = in.take_type();
   const bool subtracts = in.statement().opcode.starts_with("sub");
   const bool wide = bytes_of(type) == 8;
   const Instruction parts{
@@ -82,7 +78,7 @@ void emit_sum(Decoding& in, std::uint32_t flags) {
 }
 
 void emit_product(Decoding& in, std::uint32_t flags) {
-  const Type type = take_carry_type(in);
+  const Type type = in.take_type();
   const Instruction parts{.d = in.destination(type),
                           .a = in.source(type),
                           .b = in.source(type),
@@ -103,10 +99,7 @@ void decode_addc(Decoding& in) {
 }
 
 void decode_madc(Decoding& in) {
-  const auto half = in.take_one_of({"lo", "hi"});
-  if (!half)
-    return in.refuse_word();
-  const std::uint32_t flags = reads_carry | (*half == 1 ? high_half : 0);
+  const std::uint32_t flags = reads_carry | (in.choose({"lo", "hi"}) == 1 ? high_half : 0);
   emit_product(in, flags | (in.take("cc") ? writes_carry : 0));
 }
 

@@ -169,15 +169,10 @@ Words take_words(Decoding& in) {
   Words words{in.next_word()};
   in.skip_word();
   constexpr std::uint32_t joins[] = {and_flag, or_flag, xor_flag};
-  const auto take_join = [&] {
-    if (const auto join = in.take_one_of({"and", "or", "xor"}))
-      words.flags |= joins[*join];
-  };
-  take_join();
+  if (const auto join = in.take_one_of({"and", "or", "xor"}))
+    words.flags |= joins[*join];
   if (in.take("ftz"))
     words.flags |= ftz_flag;
-  if (words.flags == ftz_flag)
-    take_join();
   return words;
 }
 
@@ -189,13 +184,9 @@ std::uint32_t outcomes_in(const std::array<Comparison, count>& table, std::strin
   return 0;
 }
 
-// The outcomes of a comparison for a type; 0 if PTX has no such comparison.
 std::uint32_t outcomes_of(std::string_view name, Type type) {
-  if (family_of(type) == Family::floating)
-    return outcomes_in(for_floats, name);
-  if (family_of(type) == Family::bits && name != "eq" && name != "ne")
-    return 0;
-  return outcomes_in(for_integers, name);
+  return family_of(type) == Family::floating ? outcomes_in(for_floats, name)
+                                             : outcomes_in(for_integers, name);
 }
 
 Execute pick_predicate(Type type) {
@@ -230,36 +221,18 @@ Execute pick_value(Type type) {
   return pick_integer(type, []<typename T>(T) -> Execute { return set_value<T>; });
 }
 
-// a, b and what joins them, into `parts`. False after a failure.
-bool take_operands(Decoding& in, const Words& words, Type type, Instruction& parts) {
-  const std::uint32_t outcomes = outcomes_of(words.comparison, type);
-  if (outcomes == 0) {
-    in.refuse_instruction();
-    return false;
-  }
+// a, b and what joins them, into `parts`.
+void take_operands(Decoding& in, const Words& words, Type type, Instruction& parts) {
   parts.a = in.source(type);
   parts.b = in.source(type);
-  parts.flags = words.flags | outcomes;
+  parts.flags = words.flags | outcomes_of(words.comparison, type);
   if ((words.flags & (and_flag | or_flag | xor_flag)) != 0)
     parts.c = in.predicate(parts.flags, not_flag);
-  return true;
-}
-
-// lo, ls, hi and hs are for types without sign.
-bool compares_unsigned(const Statement& statement) {
-  return std::ranges::any_of(statement.words, [](std::string_view word) {
-    return word == "lo" || word == "ls" || word == "hi" || word == "hs";
-  });
 }
 
 void decode_setp(Decoding& in) {
   const Words words = take_words(in);
   const Type type = in.take_type();
-  const bool half = type == Type::f16 || type == Type::f16x2;
-  if ((words.flags & ftz_flag) != 0 && !half && type != Type::f32)
-    return in.refuse_instruction();
-  if (family_of(type) == Family::signed_integer && compares_unsigned(in.statement()))
-    return in.refuse_instruction();
   Instruction parts;
   const Operand& result = in.next_operand();
   if (result.kind == OperandKind::pair && (type == Type::f16 || type == Type::bf16))
@@ -271,44 +244,29 @@ void decode_setp(Decoding& in) {
     parts.d = in.destination_of(result, Type::pred);
     parts.list = in.function().scratch();
   }
-  if (!take_operands(in, words, type, parts))
-    return;
-  const Execute execute = pick_predicate(type);
-  if (execute == nullptr)
-    return in.refuse_instruction();
-  in.emit(execute, parts);
+  take_operands(in, words, type, parts);
+  in.emit(pick_predicate(type), parts);
 }
 
-// What `set` writes for true.
-std::optional<std::uint64_t> truth_of(Type result, Type source) {
-  const bool half_lanes = bytes_of(source) == 2 || lanes_of(source) == 2;
+// What `set` writes for true: to each lane where there are two.
+std::uint64_t truth_of(Type result, Type source) {
   if (result == Type::f32)
     return std::bit_cast<std::uint32_t>(1.0F);
   if (result == Type::f16 || result == Type::f16x2)
     return encode(1.0, half_format, Rounding::rn);
   if (result == Type::bf16 || result == Type::bf16x2)
     return encode(1.0, bfloat_format, Rounding::rn);
-  if (bytes_of(result) == 2 || (half_lanes && lanes_of(source) == 2))
-    return 0xffff;
-  if (result == Type::u32 || result == Type::s32)
-    return 0xffff'ffff;
-  return std::nullopt;
+  return bytes_of(result) == 2 || lanes_of(source) == 2 ? 0xffff : 0xffff'ffff;
 }
 
 void decode_set(Decoding& in) {
   const Words words = take_words(in);
-  const Type result = in.take_type({Type::u32, Type::s32, Type::f32, Type::f16, Type::bf16,
-                                    Type::f16x2, Type::bf16x2, Type::u16, Type::s16});
+  const Type result = in.take_type();
   const Type type = in.take_type();
   Instruction parts{.d = in.destination(result)};
-  if (!take_operands(in, words, type, parts))
-    return;
-  const std::optional<std::uint64_t> truth = truth_of(result, type);
-  const Execute execute = pick_value(type);
-  if (!truth || execute == nullptr)
-    return in.refuse_instruction();
-  parts.constant = static_cast<std::int64_t>(*truth);
-  in.emit(execute, parts);
+  take_operands(in, words, type, parts);
+  parts.constant = static_cast<std::int64_t>(truth_of(result, type));
+  in.emit(pick_value(type), parts);
 }
 
 void decode_selp(Decoding& in) {
@@ -324,7 +282,7 @@ void decode_selp(Decoding& in) {
 void decode_slct(Decoding& in) {
   const std::uint32_t flags = in.take("ftz") ? ftz_flag : 0;
   const Type type = in.take_type();
-  const Type choice = in.take_type({Type::s32, Type::f32});
+  const Type choice = in.take_type();
   in.emit(choice == Type::s32 ? select_by_sign<std::int32_t> : select_by_sign<float>,
           {.d = in.destination(type),
            .a = in.source(type),

@@ -162,8 +162,7 @@ void decode_bra(Decoding& in) {
 }
 
 void decode_brx(Decoding& in) {
-  if (!in.take("idx"))
-    return in.refuse_word();
+  (void)in.choose({"idx"});
   (void)in.take("uni");
   Instruction parts{.a = in.source(Type::u32)};
   const Operand& name = in.next_operand();
@@ -229,15 +228,14 @@ void decode_trap(Decoding& in) {
 }
 
 void decode_nanosleep(Decoding& in) {
-  (void)in.take_type({Type::u32});
+  (void)in.take_type();
   (void)in.source(Type::u32);
   in.emit(do_nothing);
 }
 
 // griddepcontrol.launch_dependents and .wait: launches of one stream run one after another anyway.
 void decode_griddepcontrol(Decoding& in) {
-  if (!in.take_one_of({"launch_dependents", "wait"}))
-    return in.refuse_word();
+  (void)in.choose({"launch_dependents", "wait"});
   in.emit(do_nothing);
 }
 

@@ -19,7 +19,6 @@ namespace softcuda::ptx {
 namespace {
 
 constexpr std::uint32_t integral_flag = 1 << 9;  // .rni, .rzi, .rmi, .rpi
-constexpr std::uint32_t no_rounding = 1 << 10;   // none was written
 // Bits 16 and up: the bytes of the destination register, which a signed result fills.
 constexpr std::uint32_t register_shift = 16;
 
@@ -210,49 +209,22 @@ std::uint32_t take_rounding(Decoding& in) {
     return flag_of(roundings[*integral]) | integral_flag;
   if (const auto rounding = in.take_one_of({"rn", "rz", "rm", "rp", "rna"}))
     return flag_of(roundings[*rounding]);
-  return no_rounding;
+  return 0;
 }
 
-// PTX asks for a rounding exactly where the result may be inexact.
-bool rounding_fits(Type to, Type from, std::uint32_t flags) {
-  const bool from_float = family_of(from) == Family::floating;
-  const bool to_float = family_of(to) == Family::floating;
-  const bool integral = (flags & integral_flag) != 0;
-  const bool none = (flags & no_rounding) != 0;
-  if (from_float && !to_float)
-    return integral;
-  if (!from_float && to_float)
-    return !none && !integral;
-  if (!from_float)
-    return none;
-  if (to == from)
-    return integral || none;
-  if (bytes_of(to) <= bytes_of(from))  // f16 and bf16 do not hold each other's numbers
-    return !none && !integral;
-  return none || (from == Type::bf16 && !integral);
-}
-
-// .ftz is about single precision, .sat not about bf16, .relu about narrowing from single precision.
-bool modifiers_fit(Type to, Type from, std::uint32_t flags) {
-  const bool single = to == Type::f32 || from == Type::f32;
-  const bool brain = to == Type::bf16 || from == Type::bf16;
-  const bool narrows = from == Type::f32 && (to == Type::f16 || to == Type::bf16);
-  return ((flags & flush_flag) == 0 || single) && ((flags & saturate_flag) == 0 || !brain) &&
-         ((flags & relu_flag) == 0 || narrows);
+// bfloat16 is the one type whose registers must fit exactly.
+Width width_of(Type type) {
+  return type == Type::bf16 ? Width::exact : Width::at_least;
 }
 
 void decode_single(Decoding& in, std::uint32_t flags) {
   const Type to = in.take_type();
   const Type from = in.take_type();
-  const Execute execute = pick_conversion(to, from);
-  if (execute == nullptr || !rounding_fits(to, from, flags) || !modifiers_fit(to, from, flags) ||
-      rounding_in(flags) == Rounding::rna)
-    return in.refuse_instruction();
   const Operand* const result = in.peek_operand();
   const std::uint32_t bytes = result == nullptr ? 8 : in.register_bytes(*result);
-  in.emit(execute, {.d = in.destination(to, Width::at_least),
-                    .a = in.source(from, Width::at_least),
-                    .flags = (flags & ~no_rounding) | bytes << register_shift});
+  in.emit(pick_conversion(to, from), {.d = in.destination(to, width_of(to)),
+                                      .a = in.source(from, width_of(from)),
+                                      .flags = flags | bytes << register_shift});
 }
 
 void decode_cvt(Decoding& in) {
@@ -261,18 +233,12 @@ void decode_cvt(Decoding& in) {
     flags |= flush_flag;
   if (in.take("sat"))
     flags |= saturate_flag;
-  const bool to_largest = in.take("satfinite");
+  const Overflow overflow = in.take("satfinite") ? Overflow::to_largest : Overflow::as_ieee;
   if (in.take("relu"))
     flags |= relu_flag;
-  const bool to_largest_after = in.take("satfinite");
   const std::optional<Type> to = type_named(in.next_word());
-  const bool packed =
-      to && (lanes_of(*to) == 2 || *to == Type::tf32 || to_largest || to_largest_after);
-  if (packed && (flags & (no_rounding | integral_flag | flush_flag | saturate_flag)) != 0)
-    return in.refuse_instruction();
-  if (packed)
-    return decode_packed_conversion(
-        in, flags, to_largest || to_largest_after ? Overflow::to_largest : Overflow::as_ieee);
+  if (to && (lanes_of(*to) == 2 || *to == Type::tf32 || overflow == Overflow::to_largest))
+    return decode_packed_conversion(in, flags, overflow);
   decode_single(in, flags);
 }
 

@@ -113,33 +113,6 @@ Step repack(const Instruction& in, Thread& thread) {
   return Step::next;
 }
 
-// Which pairs PTX converts into which.
-bool repacks(Type to, Type from) {
-  const bool narrow_from = bytes_of(from) <= 2;
-  const bool narrow_to = bytes_of(to) <= 2;
-  if (from == Type::ue8m0x2 || to == Type::ue8m0x2)
-    return from == Type::bf16x2 || to == Type::bf16x2;
-  if (narrow_from)
-    return to == Type::f16x2;
-  return narrow_to && (from == Type::f16x2 || from == Type::bf16x2);
-}
-
-// Which rounding, .satfinite and .relu a conversion has.
-bool modifiers_fit(Type to, Type from, std::uint32_t flags, Overflow overflow) {
-  const Rounding rounding = rounding_in(flags);
-  const bool to_largest = overflow == Overflow::to_largest;
-  const bool relu = (flags & relu_flag) != 0;
-  const bool nearest = rounding == Rounding::rn;
-  if (to == Type::ue8m0x2)
-    return (rounding == Rounding::rz || rounding == Rounding::rp) && !relu;
-  if (lanes_of(from) == 2 && bytes_of(from) <= 2)
-    return nearest && !to_largest && (from != Type::ue8m0x2 || !relu);
-  if (lanes_of(to) == 2 && bytes_of(to) <= 2)
-    return nearest && to_largest && from != Type::bf16x2 &&
-           (from == Type::f32 || (to != Type::e2m3x2 && to != Type::e3m2x2));
-  return nearest || rounding == Rounding::rz || (to == Type::tf32 && rounding == Rounding::rna);
-}
-
 }  // namespace
 
 void decode_packed_conversion(Decoding& in, std::uint32_t flags, Overflow overflow) {
@@ -148,10 +121,7 @@ void decode_packed_conversion(Decoding& in, std::uint32_t flags, Overflow overfl
   const Layout* const to_layout = layout_of(to);
   const Layout* const from_layout = layout_of(from);
   const bool pairs = lanes_of(to) == 2;
-  const bool known = to_layout != nullptr && from_layout != nullptr &&
-                     (pairs ? from == Type::f32 || (lanes_of(from) == 2 && repacks(to, from))
-                            : from == Type::f32 && to != Type::f32);
-  if (!known || !modifiers_fit(to, from, flags, overflow))
+  if (to_layout == nullptr || from_layout == nullptr)
     return in.refuse_instruction();
   Instruction parts{.d = in.destination(to), .a = in.source(from)};
   parts.flags = flags | (overflow == Overflow::to_largest ? to_largest_flag : 0);

@@ -6,31 +6,40 @@
 #include <utility>
 
 #include "proto/text.hpp"
-#include "tests/fakes/softcuda/ptx/floats.hpp"
+#include "tests/fakes/softcuda/ptx/forms.hpp"
 #include "tests/fakes/softcuda/ptx/special.hpp"
-#include "tests/fakes/softcuda/ptx/targets.hpp"
 #include "tests/fakes/softcuda/ptx/tokens.hpp"
 
 namespace softcuda::ptx {
 
 namespace {
 
-// The bits of a real immediate as a value of an instruction's type.
+// The bits of a real immediate as a value of an instruction's type: of a float's, or of as many
+// bits. 16-bit floats have no immediates.
 std::optional<std::uint64_t> real_bits(const Operand& operand, Type type) {
   const double value = operand.kind == OperandKind::real32
                            ? double{std::bit_cast<float>(static_cast<std::uint32_t>(operand.bits))}
                            : std::bit_cast<double>(operand.bits);
-  if (bytes_of(type) == 8 && (type == Type::f64 || type == Type::b64))
-    return operand.kind == OperandKind::real64 ? operand.bits : std::bit_cast<std::uint64_t>(value);
-  if (bytes_of(type) == 4 && lanes_of(type) == 1)
-    return operand.kind == OperandKind::real32
-               ? operand.bits
-               : std::bit_cast<std::uint32_t>(static_cast<float>(value));
-  if (type == Type::f16)
-    return encode(value, half_format, Rounding::rn);
-  if (type == Type::bf16)
-    return encode(value, bfloat_format, Rounding::rn);
+  const bool is_single = operand.kind == OperandKind::real32;
+  if (type == Type::f32)
+    return is_single ? operand.bits : std::bit_cast<std::uint32_t>(static_cast<float>(value));
+  if (type == Type::f64)
+    return std::bit_cast<std::uint64_t>(value);
+  if ((type == Type::b32 && is_single) || (type == Type::b64 && !is_single))
+    return operand.bits;
   return std::nullopt;
+}
+
+// Whether a register may stand where an instruction wants a type. Bits agree with everything, the
+// kinds of integers with each other.
+bool agree(Type declared, Type wanted) {
+  const Family own = family_of(declared);
+  const Family other = family_of(wanted);
+  if (own == Family::predicate || other == Family::predicate)
+    return own == other;
+  if (own == Family::bits || other == Family::bits)
+    return true;
+  return own == Family::floating || other == Family::floating ? declared == wanted : true;
 }
 
 std::uint64_t low_bits(std::uint64_t bits, std::uint32_t bytes) {
@@ -40,6 +49,30 @@ std::uint64_t low_bits(std::uint64_t bits, std::uint32_t bytes) {
 }  // namespace
 
 // ---- words ----
+
+bool Decoding::take_form() {
+  const std::string_view opcode = statement_.opcode;
+  std::optional<MatchedForm> form =
+      match_form(opcode, statement_.words, statement_.operands.size(), function_.platform);
+  if (!form) {
+    const std::string_view word = unknown_word(opcode, statement_.words);
+    if (word.empty())
+      refuse_instruction();
+    else
+      fail(lyk::str("unknown instruction ", full_name(), ": ", lyk::quoted(lyk::str('.', word)),
+                    " is not known here"));
+    return false;
+  }
+  if (form->missing)
+    fail(lyk::str(full_name(), " needs ", *form->missing));
+  words_ = std::move(form->words);
+  return !error_;
+}
+
+void Decoding::require(const Need& need) {
+  if (const auto missing = missing_on(function_.platform, need))
+    fail(lyk::str(full_name(), " needs ", *missing));
+}
 
 bool Decoding::take(std::string_view word) {
   if (next_word() != word || word.empty())
@@ -56,10 +89,17 @@ std::optional<std::size_t> Decoding::take_one_of(std::initializer_list<std::stri
   return static_cast<std::size_t>(found - words.begin());
 }
 
-Type Decoding::take_type(std::initializer_list<Type> allowed) {
+std::size_t Decoding::choose(std::initializer_list<std::string_view> words) {
+  const std::optional<std::size_t> index = take_one_of(words);
+  if (!index)
+    refuse_instruction();
+  return index.value_or(0);
+}
+
+Type Decoding::take_type() {
   const std::optional<Type> type = type_named(next_word());
-  if (!type || (allowed.size() != 0 && std::ranges::find(allowed, *type) == allowed.end())) {
-    refuse_word();
+  if (!type) {
+    refuse_instruction();
     return Type::b32;
   }
   ++word_;
@@ -67,7 +107,7 @@ Type Decoding::take_type(std::initializer_list<Type> allowed) {
 }
 
 std::string_view Decoding::next_word() const {
-  return word_ < statement_.words.size() ? statement_.words[word_] : std::string_view{};
+  return word_ < words_.size() ? words_[word_] : std::string_view{};
 }
 
 // ---- operands ----
@@ -141,14 +181,11 @@ std::uint32_t Decoding::named_slot(const Operand& operand, Type type, Width widt
   if (!symbol) {
     if (operand.name == "WARP_SZ")
       return function_.constant(warp_threads);
-    const std::optional<std::uint32_t> slot = special_register(*this, operand.name);
-    if (!slot)
-      fail(lyk::str("unknown name ", lyk::quoted(operand.name)));
-    return slot.value_or(0);
+    return special_slot(operand.name, {type, width});
   }
   switch (symbol->kind) {
     case SymbolKind::variable_register:
-      check_width(operand.name, symbol->type, type, width);
+      check_register(operand.name, symbol->type, {type, width});
       return symbol->slot;
     case SymbolKind::kernel_parameter:
     case SymbolKind::frame_parameter:
@@ -165,13 +202,31 @@ std::uint32_t Decoding::named_slot(const Operand& operand, Type type, Width widt
   return function_.symbol(operand.name, offset);
 }
 
-void Decoding::check_width(std::string_view name, Type declared, Type wanted, Width width) {
-  const bool predicates = (declared == Type::pred) == (wanted == Type::pred);
-  const bool fits = width == Width::exact ? bytes_of(declared) == bytes_of(wanted)
-                                          : bytes_of(declared) >= bytes_of(wanted);
-  if (!predicates || !fits)
-    fail(lyk::str(full_name(), " takes .", name_of(wanted), ", ", lyk::quoted(name), " is .",
+void Decoding::check_register(std::string_view name, Type declared, const Wanted& wanted) {
+  const bool fits = wanted.width == Width::exact ? bytes_of(declared) == bytes_of(wanted.type)
+                                                 : bytes_of(declared) >= bytes_of(wanted.type);
+  if (!fits || !agree(declared, wanted.type))
+    fail(lyk::str(full_name(), " takes .", name_of(wanted.type), ", ", lyk::quoted(name), " is .",
                   name_of(declared)));
+}
+
+// Only moves and conversions read special registers.
+std::uint32_t Decoding::special_slot(std::string_view name, const Wanted& wanted) {
+  const SpecialRegister* const found = special_register(name);
+  if (found == nullptr) {
+    fail(lyk::str("unknown name ", lyk::quoted(name)));
+    return 0;
+  }
+  if (statement_.opcode != "mov" && statement_.opcode != "cvt")
+    fail(lyk::str(full_name(), " reads ", lyk::quoted(name), ": only mov and cvt can"));
+  const bool is_second = bytes_of(wanted.type) == bytes_of(found->second_type);
+  check_register(name, is_second ? found->second_type : found->type, wanted);
+  require(found->need);
+  if (found->clock == nullptr)
+    return function_.special(found->special);
+  const std::uint32_t slot = function_.new_slot();  // each read is an instruction: time goes on
+  emit(found->clock, {.d = slot});
+  return slot;
 }
 
 std::uint32_t Decoding::destination_of(const Operand& operand, Type type, Width width) {
@@ -185,7 +240,7 @@ std::uint32_t Decoding::destination_of(const Operand& operand, Type type, Width 
     fail(lyk::str("the result of ", full_name(), " needs a register"));
     return 0;
   }
-  check_width(operand.name, symbol->type, type, width);
+  check_register(operand.name, symbol->type, {type, width});
   return symbol->slot;
 }
 
@@ -214,7 +269,7 @@ AddressOperand Decoding::address() {
   if (symbol->kind == SymbolKind::variable_register) {
     // An address register may have 32 bits in the small spaces.
     const bool narrow = bytes_of(symbol->type) == 4;
-    check_width(operand.name, symbol->type, narrow ? Type::b32 : Type::b64, Width::exact);
+    check_register(operand.name, symbol->type, {narrow ? Type::u32 : Type::u64});
     return {symbol->slot, operand.offset, std::nullopt, narrow};
   }
   Operand base;
@@ -256,6 +311,8 @@ std::uint32_t Decoding::register_bytes(const Operand& operand) {
 // ---- results ----
 
 Instruction& Decoding::emit(Execute execute, Instruction parts) {
+  if (execute == nullptr)
+    refuse_instruction();
   if (error_)
     return nowhere_ = parts;
   parts.execute = execute;
@@ -286,25 +343,15 @@ void Decoding::fail(std::string_view what) {
     error_ = error_at(statement_.line, what);
 }
 
-void Decoding::refuse_word() {
-  const std::string_view word = next_word();
-  fail(word.empty() ? lyk::str("unknown instruction ", full_name())
-                    : lyk::str("unknown instruction ", full_name(), ": ",
-                               lyk::quoted(lyk::str('.', word)), " is not known here"));
-}
-
 void Decoding::refuse_instruction() {
   fail(lyk::str("unknown instruction ", full_name()));
 }
 
 lyk::Result<void> Decoding::finish() {
-  if (!error_ && word_ < statement_.words.size())
-    refuse_word();
+  if (!error_ && word_ < words_.size())
+    refuse_instruction();
   if (!error_ && operands_left() > 0)
     fail(lyk::str(full_name(), " has too many operands"));
-  if (!error_)
-    if (const auto needed = missing_target(statement_, function_.architecture))
-      fail(lyk::str(full_name(), " needs ", *needed, ", the target is ", function_.architecture));
   if (error_)
     return *std::move(error_);
   return {};

@@ -19,6 +19,7 @@
 
 #include "proto/result.hpp"
 #include "tests/fakes/softcuda/ptx/access.hpp"
+#include "tests/fakes/softcuda/ptx/platform.hpp"
 #include "tests/fakes/softcuda/ptx/program.hpp"
 #include "tests/fakes/softcuda/ptx/scope.hpp"
 #include "tests/fakes/softcuda/ptx/types.hpp"
@@ -55,6 +56,12 @@ struct Statement {
 // Whether a register may be wider than the instruction's type, as for loads and conversions.
 enum class Width : std::uint8_t { exact, at_least };
 
+// What an instruction wants a register to be.
+struct Wanted {
+  Type type;
+  Width width = Width::exact;
+};
+
 struct AddressOperand {
   std::uint32_t slot;  // of the base
   std::int64_t offset;
@@ -65,14 +72,20 @@ struct AddressOperand {
 class Decoding {
 public:
   Decoding(const Statement& statement, FunctionBuilder& function)
-      : statement_(statement), function_(function) {}
+      : statement_(statement), words_(statement.words), function_(function) {}
+
+  // Fails unless PTX has the instruction, and the module's platform has it, too. From there on the
+  // words are those of its form, in the order of the form.
+  bool take_form();
 
   // Words. `take` moves on if the next word is this one.
   bool take(std::string_view word);
   // The index of the one that comes next, nothing if none of them does.
   std::optional<std::size_t> take_one_of(std::initializer_list<std::string_view> words);
-  // A type must come next, one of `allowed` unless that is empty.
-  Type take_type(std::initializer_list<Type> allowed = {});
+  // The same where one of them must come; 0 after a failure.
+  std::size_t choose(std::initializer_list<std::string_view> words);
+  // A type must come next.
+  Type take_type();
   [[nodiscard]] std::string_view next_word() const;
   void skip_word() { ++word_; }
 
@@ -92,14 +105,16 @@ public:
   std::optional<std::int64_t> immediate();
   // The bytes of the register of an operand: 4 for an immediate one.
   std::uint32_t register_bytes(const Operand& operand);
+  // Fails where the module's platform lacks what the operands ask for.
+  void require(const Need& need);
 
-  // Adds an instruction to the function. Line, guard and site are filled in.
+  // Adds an instruction to the function, or refuses it where `execute` is null. Line, guard and
+  // site are filled in.
   Instruction& emit(Execute execute, Instruction parts = {});
   std::uint32_t add_list(std::span<const std::uint32_t> slots);
 
   void fail(std::string_view what);
-  void refuse_word();         // names the instruction and the word at hand
-  void refuse_instruction();  // its words are known, but not together
+  void refuse_instruction();
   // The failure, if any; also words and operands that nothing took.
   lyk::Result<void> finish();
 
@@ -110,9 +125,11 @@ private:
   [[nodiscard]] std::string full_name() const;
   std::uint32_t immediate_slot(const Operand& operand, Type type);
   std::uint32_t named_slot(const Operand& operand, Type type, Width width);
-  void check_width(std::string_view name, Type declared, Type wanted, Width width);
+  std::uint32_t special_slot(std::string_view name, const Wanted& wanted);
+  void check_register(std::string_view name, Type declared, const Wanted& wanted);
 
   const Statement& statement_;
+  std::vector<std::string_view> words_;
   FunctionBuilder& function_;
   std::size_t word_ = 0;
   std::size_t operand_ = 0;

@@ -218,7 +218,7 @@ Choice choose(Type type) {
   return {plain<double, Operation>, modified<double, Operation>};
 }
 
-// Null for integer instructions that have no floating point form: rem, sad.
+// Null for a name that is none of these.
 Choice choice_of(std::string_view opcode, Type type) {
   if (opcode == "add")
     return choose<Add>(type);
@@ -235,25 +235,7 @@ Choice choice_of(std::string_view opcode, Type type) {
   return opcode == "sqrt" ? choose<SquareRoot>(type) : Choice{nullptr, nullptr};
 }
 
-bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
-  return std::ranges::find(words, word) != words.end();
-}
-
-// The flags that an instruction may have on a type, beside the rounding.
-std::uint32_t known_flags(std::string_view opcode, Type type) {
-  const bool half = type == Type::f16 || type == Type::f16x2;
-  const bool brain = type == Type::bf16 || type == Type::bf16x2;
-  const bool single = type == Type::f32;
-  const std::uint32_t flush = half || single || type == Type::f32x2 ? flush_flag : 0;
-  const std::uint32_t saturate = half || single ? saturate_flag : 0;
-  if (opcode == "min" || opcode == "max")
-    return type == Type::f64 ? 0 : flush | nan_flag | xor_sign_flag;
-  if (opcode == "fma")
-    return flush | saturate | (half || brain ? relu_flag : 0);
-  return is_one_of(opcode, {"add", "sub", "mul", "mad"}) ? flush | saturate : flush;
-}
-
-// add, sub, mul and fma; null for every other name.
+// Null for a name that is none of these.
 Execute pair_execute(std::string_view opcode) {
   if (opcode == "add")
     return modified_pair<Add>;
@@ -266,16 +248,13 @@ Execute pair_execute(std::string_view opcode) {
 
 void decode_pair(Decoding& in, std::uint32_t flags) {
   const std::string_view opcode = in.statement().opcode;
-  const Execute execute = pair_execute(opcode);
-  if (execute == nullptr || (flags & ~(rounding_mask | flush_flag)) != 0)
-    return in.refuse_instruction();
   Instruction parts{.d = in.destination(Type::f32x2),
                     .a = in.source(Type::f32x2),
                     .b = in.source(Type::f32x2),
                     .flags = flags};
   if (opcode == "fma")
     parts.c = in.source(Type::f32x2);
-  in.emit(execute, parts);
+  in.emit(pair_execute(opcode), parts);
 }
 
 void decode_extreme(Decoding& in, Type type, std::uint32_t flags) {
@@ -305,20 +284,18 @@ void decode_sign(Decoding& in, Type type, std::uint32_t flags) {
 }
 
 void decode_copysign(Decoding& in) {
-  const Type type = in.take_type({Type::f32, Type::f64});
+  const Type type = in.take_type();
   const Instruction parts{.d = in.destination(type), .a = in.source(type), .b = in.source(type)};
   in.emit(type == Type::f32 ? copy_sign<float> : copy_sign<double>, parts);
 }
 
 void decode_testp(Decoding& in) {
-  const auto property =
-      in.take_one_of({"finite", "infinite", "number", "notanumber", "normal", "subnormal"});
-  if (!property)
-    return in.refuse_word();
-  const Type type = in.take_type({Type::f32, Type::f64});
+  const std::size_t property =
+      in.choose({"finite", "infinite", "number", "notanumber", "normal", "subnormal"});
+  const Type type = in.take_type();
   const Instruction parts{.d = in.destination(Type::pred),
                           .a = in.source(type),
-                          .constant = static_cast<std::int64_t>(*property)};
+                          .constant = static_cast<std::int64_t>(property)};
   in.emit(type == Type::f32 ? test_property<float> : test_property<double>, parts);
 }
 
@@ -337,25 +314,15 @@ std::uint32_t take_float_flags(Decoding& in) {
     flags |= relu_flag;
   if (in.take("NaN"))
     flags |= nan_flag;
-  if (in.take("xorsign")) {
-    if (!in.take("abs"))
-      in.refuse_word();
+  if (in.take("xorsign") && in.take("abs"))
     flags |= xor_sign_flag;
-  }
   return flags;
 }
 
 void decode_float_arithmetic(Decoding& in) {
   const std::string_view opcode = in.statement().opcode;
-  const bool is_rounded = is_one_of(in.next_word(), {"rn", "rz", "rm", "rp"});
   const std::uint32_t flags = take_float_flags(in);
-  const Type type = in.take_type(
-      {Type::f32, Type::f64, Type::f16, Type::f16x2, Type::bf16, Type::bf16x2, Type::f32x2});
-  const bool must_round = is_one_of(opcode, {"fma", "mad", "div", "rcp", "sqrt"});
-  const bool may_round = must_round || is_one_of(opcode, {"add", "sub", "mul"});
-  if ((must_round && !is_rounded) || (is_rounded && !may_round) ||
-      (flags & ~(rounding_mask | known_flags(opcode, type))) != 0)
-    return in.refuse_instruction();
+  const Type type = in.take_type();
   if (type == Type::f32x2)
     return decode_pair(in, flags);
   if (bytes_of(type) == 2 || lanes_of(type) == 2)
@@ -365,8 +332,6 @@ void decode_float_arithmetic(Decoding& in) {
   if (opcode == "abs" || opcode == "neg")
     return decode_sign(in, type, flags);
   const Choice choice = choice_of(opcode, type);
-  if (choice.plain == nullptr)
-    return in.refuse_instruction();
   Instruction parts{.d = in.destination(type), .a = in.source(type), .flags = flags};
   if (opcode != "rcp" && opcode != "sqrt")
     parts.b = in.source(type);

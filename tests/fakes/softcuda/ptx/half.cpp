@@ -136,12 +136,7 @@ Execute choice_of(std::string_view opcode, Type type) {
 
 void decode_half_arithmetic(Decoding& in, Type type, std::uint32_t flags) {
   const std::string_view opcode = in.statement().opcode;
-  if ((flags & rounding_mask) != 0)  // only .rn exists
-    return in.refuse_word();
   if (opcode == "abs" || opcode == "neg") {
-    const bool half = type == Type::f16 || type == Type::f16x2;
-    if ((flags & ~(half ? flush_flag : 0U)) != 0)
-      return in.refuse_instruction();
     const Instruction parts{.d = in.destination(type),
                             .a = in.source(type),
                             .flags = flags,
@@ -149,14 +144,11 @@ void decode_half_arithmetic(Decoding& in, Type type, std::uint32_t flags) {
     in.emit(opcode == "abs" ? clear_signs : turn_signs, parts);
     return;
   }
-  const Execute execute = choice_of(opcode, type);
-  if (execute == nullptr)
-    return in.refuse_word();
   Instruction parts{
       .d = in.destination(type), .a = in.source(type), .b = in.source(type), .flags = flags};
   if (opcode == "fma")
     parts.c = in.source(type);
-  in.emit(execute, parts);
+  in.emit(choice_of(opcode, type), parts);
 }
 
 }  // namespace softcuda::ptx

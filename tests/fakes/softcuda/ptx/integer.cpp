@@ -86,6 +86,11 @@ struct MadHigh {
     return Add::of(MultiplyHigh::of(a, b, c), c, c);
   }
 };
+struct MadHighSaturated {
+  static std::int32_t of(std::int32_t a, std::int32_t b, std::int32_t c) {
+    return AddSaturated::of(MultiplyHigh::of(a, b, c), c, c);
+  }
+};
 // 24 bits of each operand; .hi is bits 47..16 of the product.
 struct Low24 {
   template <typename T>
@@ -247,8 +252,6 @@ bool is_float(const Decoding& in) {
 
 // d, a, b and c as far as there are operands, of one type.
 void emit_plain(Decoding& in, Execute execute, Type type, std::uint32_t sources) {
-  if (execute == nullptr)
-    return in.refuse_instruction();
   Instruction parts{.d = in.destination(type), .a = in.source(type)};
   if (sources > 1)
     parts.b = in.source(type);
@@ -257,23 +260,19 @@ void emit_plain(Decoding& in, Execute execute, Type type, std::uint32_t sources)
   in.emit(execute, parts);
 }
 
-Type take_integer(Decoding& in) {
-  return in.take_type({Type::u16, Type::s16, Type::u32, Type::s32, Type::u64, Type::s64});
-}
-
 template <typename Operation, typename Saturated>
 void decode_sum(Decoding& in) {
   if (is_float(in))
     return decode_float_arithmetic(in);
   if (in.take("sat")) {
-    (void)in.take_type({Type::s32});
+    (void)in.take_type();
     return emit_plain(in, arithmetic<std::int32_t, Saturated>, Type::s32, 2);
   }
   if (in.next_word() == "s16x2" || in.next_word() == "u16x2") {
     const Type type = in.take_type();
     return emit_plain(in, choose_pair<Operation>(type), type, 2);
   }
-  const Type type = take_integer(in);
+  const Type type = in.take_type();
   emit_plain(in, choose<Operation>(type), type, 2);
 }
 
@@ -300,13 +299,15 @@ void decode_product(Decoding& in) {
   if (is_float(in))
     return decode_float_arithmetic(in);
   const bool adds = in.statement().opcode == "mad";
-  const auto half = in.take_one_of({"lo", "hi", "wide"});
-  if (!half)
-    return in.refuse_word();
-  if (adds && in.take("cc"))
-    return decode_carry_product(in, *half == 1 ? ProductHalf::high : ProductHalf::low);
-  if (*half == 2) {
-    const Type type = in.take_type({Type::u16, Type::s16, Type::u32, Type::s32});
+  const std::size_t half = in.choose({"lo", "hi", "wide"});
+  if (in.take("cc"))
+    return decode_carry_product(in, half == 1 ? ProductHalf::high : ProductHalf::low);
+  if (in.take("sat")) {
+    (void)in.take_type();
+    return emit_plain(in, arithmetic<std::int32_t, MadHighSaturated>, Type::s32, 3);
+  }
+  if (half == 2) {
+    const Type type = in.take_type();
     Instruction parts{
         .d = in.destination(doubled(type)), .a = in.source(type), .b = in.source(type)};
     parts.c = adds ? in.source(doubled(type)) : in.function().constant(0);
@@ -320,19 +321,16 @@ void decode_product(Decoding& in) {
             parts);
     return;
   }
-  const Type type = take_integer(in);
+  const Type type = in.take_type();
   if (adds)
-    return emit_plain(in, *half == 0 ? choose<MadLow>(type) : choose<MadHigh>(type), type, 3);
-  emit_plain(in, *half == 0 ? choose<MultiplyLow>(type) : choose<MultiplyHigh>(type), type, 2);
+    return emit_plain(in, half == 0 ? choose<MadLow>(type) : choose<MadHigh>(type), type, 3);
+  emit_plain(in, half == 0 ? choose<MultiplyLow>(type) : choose<MultiplyHigh>(type), type, 2);
 }
 
 void decode_product_24(Decoding& in) {
   const bool adds = in.statement().opcode == "mad24";
-  const auto half = in.take_one_of({"lo", "hi"});
-  if (!half)
-    return in.refuse_word();
-  const Type type = in.take_type({Type::u32, Type::s32});
-  const bool low = *half == 0;
+  const bool low = in.choose({"lo", "hi"}) == 0;
+  const Type type = in.take_type();
   const auto pick = [&]<typename T>(T) -> Execute {
     if constexpr (sizeof(T) != 4)
       return nullptr;
@@ -348,14 +346,10 @@ template <typename Operation>
 void decode_extreme(Decoding& in) {
   if (is_float(in))
     return decode_float_arithmetic(in);
-  bool relu = in.take("relu");
-  const Type type = in.take_type(
-      {Type::u16, Type::s16, Type::u32, Type::s32, Type::u64, Type::s64, Type::u16x2, Type::s16x2});
-  relu = in.take("relu") || relu;  // the manual has it before the type, nvcc behind it
+  const bool relu = in.take("relu");
+  const Type type = in.take_type();
   if (relu && type == Type::s32)
     return emit_plain(in, arithmetic<std::int32_t, NotNegative<Operation>>, type, 2);
-  if (relu && type != Type::s16x2)
-    return in.refuse_instruction();
   if (lanes_of(type) == 2) {
     in.emit(choose_pair<Operation>(type), {.d = in.destination(type),
                                            .a = in.source(type),
@@ -372,7 +366,7 @@ void decode_div(Decoding& in) {
       return decode_approximate(in);
     return decode_float_arithmetic(in);
   }
-  const Type type = take_integer(in);
+  const Type type = in.take_type();
   emit_plain(in, choose<Divide>(type), type, 2);
 }
 
@@ -380,7 +374,7 @@ template <typename Operation, std::uint32_t sources>
 void decode_plain(Decoding& in) {
   if (is_float(in))
     return decode_float_arithmetic(in);
-  const Type type = take_integer(in);
+  const Type type = in.take_type();
   emit_plain(in, choose<Operation>(type), type, sources);
 }
 

@@ -140,18 +140,32 @@ struct Shape {
   std::uint32_t count = 1;
 };
 
-// {.v2, .v4, .v8} and the type of the elements. At most 32 bytes.
+// {.v2, .v4, .v8} and the type of the elements.
 Shape take_shape(Decoding& in) {
   constexpr std::uint32_t counts[] = {2, 4, 8};
   Shape shape{Type::b32};
   if (const auto vector = in.take_one_of({"v2", "v4", "v8"}))
     shape.count = counts[*vector];
-  shape.type = in.take_type({Type::b8, Type::b16, Type::b32, Type::b64, Type::b128, Type::u8,
-                             Type::u16, Type::u32, Type::u64, Type::s8, Type::s16, Type::s32,
-                             Type::s64, Type::f32, Type::f64});
-  if (bytes_of(shape.type) * shape.count > 32)
-    in.refuse_instruction();
+  shape.type = in.take_type();
   return shape;
+}
+
+// A vector has at most 16 bytes, or 32 in global memory where the target has that. Only those take
+// the second level's evictions.
+void check_shape(Decoding& in, const Shape& shape, Space space) {
+  constexpr std::uint32_t bytes_max = 16;
+  constexpr Need wide_access{"sm_100"};
+  const std::vector<std::string_view>& words = in.statement().words;
+  const bool in_constants = std::ranges::find(words, "const") != words.end();
+  const bool evicts = std::ranges::any_of(
+      words, [](std::string_view word) { return word.starts_with("L2::evict_"); });
+  const std::uint32_t bytes = bytes_of(shape.type) * shape.count;
+  const bool wide = bytes == 2 * bytes_max && bytes_of(shape.type) < bytes_max &&
+                    (space == Space::generic || (space == Space::global && !in_constants));
+  if (wide)
+    in.require(wide_access);
+  if ((bytes > bytes_max || evicts) && !wide)
+    in.refuse_instruction();
 }
 
 enum class Direction : std::uint8_t { load, store };
@@ -188,38 +202,19 @@ const Operand& first_register(const Operand& operand) {
   return operand.elements.empty() ? operand : operand.elements.front();
 }
 
-// Whether the words before the type go together, as ptxas has it.
-bool go_together(const Statement& statement, Direction direction) {
-  const auto any = [&](std::initializer_list<std::string_view> words) {
-    return std::ranges::any_of(words, [&](std::string_view word) {
-      return std::ranges::find(statement.words, word) != statement.words.end();
-    });
-  };
-  const bool loads = direction == Direction::load;
-  const bool foreign = loads
-                           ? any({"release", "acq_rel", "wb", "wt", "noftz"})
-                           : any({"acquire", "acq_rel", "ca", "cv", "lu", "nc", "noftz", "const"});
-  const bool scoped = any({"relaxed", "acquire", "release", "mmio"});
-  const bool strong = scoped || any({"volatile"});
-  const bool cached = any({"ca", "cg", "cs", "cv", "lu", "wb", "wt", "nc"});
-  const bool private_space = any({"local", "const", "param", "param::entry", "param::func"});
-  return !foreign && scoped == any({"cta", "cluster", "gpu", "sys"}) &&
-         !(strong && (cached || private_space)) && (!any({"nc"}) || any({"global"}));
-}
-
 void decode_load(Decoding& in) {
   const MemoryWords words = take_memory_words(in);
-  if (!go_together(in.statement(), Direction::load))
-    return in.refuse_instruction();
   const Shape shape = take_shape(in);
   const Operand& result = in.next_operand();
   const std::vector<std::uint32_t> slots = slots_of(in, result, shape, Direction::load);
   const AddressOperand address = in.address();
   take_policy(in, words);
+  const Space space = space_of(in, words, address);
+  check_shape(in, shape, space);
   if (slots.empty())
     return;
-  const Choice choice = pick_space(space_of(in, words, address),
-                                   [&]<Space space>() { return choose_load<space>(shape.type); });
+  const Choice choice =
+      pick_space(space, [&]<Space chosen>() { return choose_load<chosen>(shape.type); });
   Instruction parts{.d = slots[0], .a = address.slot, .constant = address.offset};
   parts.flags = flags_of(words, address) | in.register_bytes(first_register(result))
                                                << register_shift;
@@ -234,15 +229,14 @@ void decode_load(Decoding& in) {
 
 void decode_store(Decoding& in) {
   const MemoryWords words = take_memory_words(in);
-  if (!go_together(in.statement(), Direction::store))
-    return in.refuse_instruction();
   const Shape shape = take_shape(in);
   const AddressOperand address = in.address();
   const std::vector<std::uint32_t> slots = slots_of(in, in.next_operand(), shape, Direction::store);
   take_policy(in, words);
+  const Space space = space_of(in, words, address);
+  check_shape(in, shape, space);
   if (slots.empty())
     return;
-  const Space space = space_of(in, words, address);
   if (space == Space::kernel_parameter)
     return in.fail("a kernel cannot write its parameters");
   const Choice choice =
@@ -263,8 +257,7 @@ void decode_store(Decoding& in) {
 // prefetch{.space}.level [a], prefetchu.L1 [a]: no effect that a program could see.
 void decode_prefetch(Decoding& in) {
   (void)take_memory_words(in);
-  if (!in.take_one_of({"L1", "L2"}))
-    return in.refuse_word();
+  (void)in.take_one_of({"L1", "L2"});  // a level with a policy is one of the memory words
   (void)in.address();
 }
 

@@ -28,6 +28,7 @@ constexpr std::array spaces{
     NamedSpace{"const", Space::global},
     NamedSpace{"shared", Space::shared},
     NamedSpace{"shared::cta", Space::shared},
+    NamedSpace{"shared::cluster", Space::shared},  // a block is its own cluster
     NamedSpace{"local", Space::local},
     NamedSpace{"param", Space::kernel_parameter},
     NamedSpace{"param::entry", Space::kernel_parameter},

@@ -140,14 +140,14 @@ const Window* take_window(Decoding& in) {
   for (const Window& window : windows)
     if (in.take(window.name))
       return &window;
-  in.refuse_word();
+  in.refuse_instruction();
   return nullptr;
 }
 
 void decode_cvta(Decoding& in) {
   const bool to_space = in.take("to");
   const Window* const window = take_window(in);
-  const Type type = in.take_type({Type::u32, Type::u64});
+  const Type type = in.take_type();
   if (window == nullptr)
     return;
   in.emit(to_space ? subtract_window : add_window,

@@ -64,14 +64,10 @@ Step difference_4(const Instruction& in, Thread& thread) {
 void decode_dot(Decoding& in) {
   const bool four = in.statement().opcode == "dp4a";
   std::uint32_t flags = 0;
-  if (!four) {
-    const auto half = in.take_one_of({"lo", "hi"});
-    if (!half)
-      return in.refuse_word();
-    flags |= *half == 1 ? upper_bytes : 0;
-  }
-  flags |= in.take_type({Type::u32, Type::s32}) == Type::s32 ? a_signed : 0;
-  flags |= in.take_type({Type::u32, Type::s32}) == Type::s32 ? b_signed : 0;
+  if (!four)
+    flags |= in.choose({"lo", "hi"}) == 1 ? upper_bytes : 0;
+  flags |= in.take_type() == Type::s32 ? a_signed : 0;
+  flags |= in.take_type() == Type::s32 ? b_signed : 0;
   in.emit(four ? dot_product_4 : dot_product_2, {.d = in.destination(Type::b32),
                                                  .a = in.source(Type::b32),
                                                  .b = in.source(Type::b32),
@@ -82,7 +78,7 @@ void decode_dot(Decoding& in) {
 // vabsdiff4 of unsigned bytes: what the compiler emits of the video instructions.
 void decode_difference(Decoding& in) {
   for (int i = 0; i < 3; ++i)
-    (void)in.take_type({Type::u32});
+    (void)in.take_type();
   const std::uint32_t adds = in.take("add") ? 1 : 0;
   in.emit(difference_4, {.d = in.destination(Type::b32),
                          .a = in.source(Type::b32),

@@ -56,8 +56,8 @@ private:
     if (cursor_.take(".version")) {
       out_.version = cursor_.next().text;
     } else if (cursor_.take(".target")) {
-      LYK_TRY_ASSIGN(const std::string_view target, cursor_.expect_name());
-      out_.target = target;
+      LYK_TRY_ASSIGN(platform_.target, cursor_.expect_name());
+      out_.target = platform_.target;
       while (cursor_.take(','))
         LYK_TRY(cursor_.expect_name());
     } else if (cursor_.take(".address_size")) {
@@ -216,7 +216,7 @@ private:
   lyk::Result<void> kernel() {
     Kernel kernel{};
     Function function;
-    const ModuleContext context{symbols_, shared_bytes_, program_.sites, out_.target};
+    const ModuleContext context{symbols_, shared_bytes_, program_.sites, platform_};
     LYK_TRY(parse_kernel(cursor_, context, kernel, function));
     if (out_.kernel(kernel.name) != nullptr)
       return error_at(function.line, lyk::str(lyk::quoted(kernel.name), " is declared twice"));
@@ -234,7 +234,7 @@ private:
     LYK_TRY(cursor_.expect('{'));
     if (program_.functions[number].defined)
       return error_at(head.line, lyk::str(lyk::quoted(head.name), " is defined twice"));
-    const ModuleContext context{symbols_, shared_bytes_, program_.sites, out_.target};
+    const ModuleContext context{symbols_, shared_bytes_, program_.sites, platform_};
     Function function;
     function.name = head.name;
     LYK_TRY(parse_function_body(cursor_, context, head, function));
@@ -277,6 +277,7 @@ private:
   Cursor cursor_;
   Module out_{};
   Program program_;
+  Platform platform_;
   SymbolTable symbols_;
   std::uint32_t shared_bytes_ = 0;
 };

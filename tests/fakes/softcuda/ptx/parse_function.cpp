@@ -18,7 +18,7 @@ lyk::Result<void> decode_statement(const Statement& statement, FunctionBuilder& 
   Decoding decoding{statement, builder};
   if (decode == nullptr)
     decoding.refuse_instruction();
-  else
+  else if (decoding.take_form())
     decode(decoding);
   return decoding.finish();
 }
@@ -26,6 +26,12 @@ lyk::Result<void> decode_statement(const Statement& statement, FunctionBuilder& 
 lyk::Error too_large(const Declaration& declaration, std::uint64_t bytes_max) {
   return error_at(declaration.line, lyk::str(lyk::quoted(declaration.name),
                                              " does not fit: more than ", bytes_max, " bytes"));
+}
+
+// Of the floats below 32 bits only halves have registers of their own type.
+bool is_register_type(Type type) {
+  const bool half = type == Type::f16 || type == Type::f16x2;
+  return half || (lanes_of(type) == 1 && type != Type::bf16 && type != Type::tf32);
 }
 
 // A place for a variable behind what is there; fails beyond `bytes_max`.
@@ -149,7 +155,7 @@ private:
     const std::string_view word = cursor_.peek().text;
     const std::optional<Type> type =
         word.starts_with('.') ? type_named(word.substr(1)) : std::nullopt;
-    if (!type || bytes_of(*type) > 16)
+    if (!type || !is_register_type(*type))
       return cursor_.unexpected("a register type");
     (void)cursor_.next();
     do {
@@ -259,7 +265,7 @@ lyk::Result<void> parse_kernel(Cursor& cursor,
   FunctionBuilder builder{function, module.symbols};
   builder.is_kernel = true;
   builder.sites = &module.sites;
-  builder.architecture = module.target;
+  builder.platform = module.platform;
   builder.shared_bytes = module.shared_bytes;
   if (cursor.take('(')) {
     LYK_TRY_ASSIGN(const std::vector<Declaration> parameters, parse_parameters(cursor));
@@ -303,7 +309,7 @@ lyk::Result<void> parse_function_body(Cursor& cursor,
   function.defined = true;
   FunctionBuilder builder{function, module.symbols};
   builder.sites = &module.sites;
-  builder.architecture = module.target;
+  builder.platform = module.platform;
   builder.shared_bytes = module.shared_bytes;
   const auto declare = [&](const Declaration& own) -> lyk::Result<ParameterBytes> {
     LYK_TRY_ASSIGN(const std::uint32_t offset,

@@ -17,7 +17,7 @@ struct ModuleContext {
   const SymbolTable& symbols;
   std::uint32_t shared_bytes;  // of the variables that all kernels share
   std::uint32_t& sites;        // counts memory accesses through the program
-  std::string_view target;     // the architecture
+  Platform platform;
 };
 
 // After `.entry`: name, parameters, directives, body. Adds to both.

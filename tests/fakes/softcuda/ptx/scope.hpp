@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "proto/result.hpp"
+#include "tests/fakes/softcuda/ptx/platform.hpp"
 #include "tests/fakes/softcuda/ptx/program.hpp"
 #include "tests/fakes/softcuda/ptx/types.hpp"
 
@@ -85,7 +86,7 @@ public:
   bool is_kernel = false;
   std::uint32_t shared_bytes = 0;  // static, so far
   std::uint32_t* sites = nullptr;  // counts through the program
-  std::string_view architecture;   // the .target of the module
+  Platform platform;               // of the module
 
 private:
   struct Range {

@@ -3,60 +3,11 @@
 #include <algorithm>
 #include <array>
 
-#include "tests/fakes/softcuda/ptx/decode.hpp"
 #include "tests/fakes/softcuda/ptx/state.hpp"
 
 namespace softcuda::ptx {
 
 namespace {
-
-struct Named {
-  std::string_view name;
-  Special special;
-};
-
-constexpr std::array table{
-    Named{"%tid.x", Special::tid_x},
-    Named{"%tid.y", Special::tid_y},
-    Named{"%tid.z", Special::tid_z},
-    Named{"%ntid.x", Special::ntid_x},
-    Named{"%ntid.y", Special::ntid_y},
-    Named{"%ntid.z", Special::ntid_z},
-    Named{"%ctaid.x", Special::ctaid_x},
-    Named{"%ctaid.y", Special::ctaid_y},
-    Named{"%ctaid.z", Special::ctaid_z},
-    Named{"%nctaid.x", Special::nctaid_x},
-    Named{"%nctaid.y", Special::nctaid_y},
-    Named{"%nctaid.z", Special::nctaid_z},
-    Named{"%laneid", Special::laneid},
-    Named{"%warpid", Special::warpid},
-    Named{"%nwarpid", Special::nwarpid},
-    Named{"%smid", Special::smid},
-    Named{"%nsmid", Special::nsmid},
-    Named{"%gridid", Special::gridid},
-    Named{"%lanemask_eq", Special::lanemask_eq},
-    Named{"%lanemask_le", Special::lanemask_le},
-    Named{"%lanemask_lt", Special::lanemask_lt},
-    Named{"%lanemask_ge", Special::lanemask_ge},
-    Named{"%lanemask_gt", Special::lanemask_gt},
-    Named{"%dynamic_smem_size", Special::dynamic_smem_size},
-    Named{"%total_smem_size", Special::total_smem_size},
-    Named{"%clusterid.x", Special::ctaid_x},
-    Named{"%clusterid.y", Special::ctaid_y},
-    Named{"%clusterid.z", Special::ctaid_z},
-    Named{"%nclusterid.x", Special::nctaid_x},
-    Named{"%nclusterid.y", Special::nctaid_y},
-    Named{"%nclusterid.z", Special::nctaid_z},
-    Named{"%cluster_ctaid.x", Special::zero},
-    Named{"%cluster_ctaid.y", Special::zero},
-    Named{"%cluster_ctaid.z", Special::zero},
-    Named{"%cluster_ctarank", Special::zero},
-    Named{"%cluster_nctaid.x", Special::one},
-    Named{"%cluster_nctaid.y", Special::one},
-    Named{"%cluster_nctaid.z", Special::one},
-    Named{"%cluster_nctarank", Special::one},
-    Named{"%is_explicit_cluster", Special::zero},
-};
 
 // Time is counted in instructions, so that it is the same in every run.
 template <unsigned shift, std::uint64_t mask>
@@ -68,16 +19,79 @@ Step read_clock(const Instruction& in, Thread& thread) {
 }
 
 constexpr std::uint64_t low_half = 0xffff'ffff;
+constexpr Need clusters{"sm_90"};
+constexpr Need global_timer{"sm_30"};
 
-Execute clock_named(std::string_view name) {
-  if (name == "%clock" || name == "%globaltimer_lo")
-    return read_clock<0, low_half>;
-  if (name == "%clock_hi" || name == "%globaltimer_hi")
-    return read_clock<32, low_half>;
-  if (name == "%clock64" || name == "%globaltimer")
-    return read_clock<0, ~std::uint64_t{0}>;
-  return nullptr;
-}
+constexpr std::array table{
+    SpecialRegister{.name = "%tid.x", .special = Special::tid_x, .second_type = Type::u16},
+    SpecialRegister{.name = "%tid.y", .special = Special::tid_y, .second_type = Type::u16},
+    SpecialRegister{.name = "%tid.z", .special = Special::tid_z, .second_type = Type::u16},
+    SpecialRegister{.name = "%ntid.x", .special = Special::ntid_x, .second_type = Type::u16},
+    SpecialRegister{.name = "%ntid.y", .special = Special::ntid_y, .second_type = Type::u16},
+    SpecialRegister{.name = "%ntid.z", .special = Special::ntid_z, .second_type = Type::u16},
+    SpecialRegister{.name = "%ctaid.x", .special = Special::ctaid_x, .second_type = Type::u16},
+    SpecialRegister{.name = "%ctaid.y", .special = Special::ctaid_y, .second_type = Type::u16},
+    SpecialRegister{.name = "%ctaid.z", .special = Special::ctaid_z, .second_type = Type::u16},
+    SpecialRegister{.name = "%nctaid.x", .special = Special::nctaid_x, .second_type = Type::u16},
+    SpecialRegister{.name = "%nctaid.y", .special = Special::nctaid_y, .second_type = Type::u16},
+    SpecialRegister{.name = "%nctaid.z", .special = Special::nctaid_z, .second_type = Type::u16},
+    SpecialRegister{.name = "%laneid", .special = Special::laneid},
+    SpecialRegister{.name = "%warpid", .special = Special::warpid},
+    SpecialRegister{.name = "%nwarpid", .special = Special::nwarpid},
+    SpecialRegister{.name = "%smid", .special = Special::smid},
+    SpecialRegister{.name = "%nsmid", .special = Special::nsmid},
+    SpecialRegister{.name = "%gridid", .special = Special::gridid, .second_type = Type::u64},
+    SpecialRegister{.name = "%lanemask_eq", .special = Special::lanemask_eq},
+    SpecialRegister{.name = "%lanemask_le", .special = Special::lanemask_le},
+    SpecialRegister{.name = "%lanemask_lt", .special = Special::lanemask_lt},
+    SpecialRegister{.name = "%lanemask_ge", .special = Special::lanemask_ge},
+    SpecialRegister{.name = "%lanemask_gt", .special = Special::lanemask_gt},
+    SpecialRegister{.name = "%dynamic_smem_size", .special = Special::dynamic_smem_size},
+    SpecialRegister{.name = "%total_smem_size", .special = Special::total_smem_size},
+    SpecialRegister{.name = "%clusterid.x", .special = Special::ctaid_x, .need = clusters},
+    SpecialRegister{.name = "%clusterid.y", .special = Special::ctaid_y, .need = clusters},
+    SpecialRegister{.name = "%clusterid.z", .special = Special::ctaid_z, .need = clusters},
+    SpecialRegister{.name = "%nclusterid.x", .special = Special::nctaid_x, .need = clusters},
+    SpecialRegister{.name = "%nclusterid.y", .special = Special::nctaid_y, .need = clusters},
+    SpecialRegister{.name = "%nclusterid.z", .special = Special::nctaid_z, .need = clusters},
+    SpecialRegister{.name = "%cluster_ctaid.x", .special = Special::zero, .need = clusters},
+    SpecialRegister{.name = "%cluster_ctaid.y", .special = Special::zero, .need = clusters},
+    SpecialRegister{.name = "%cluster_ctaid.z", .special = Special::zero, .need = clusters},
+    SpecialRegister{.name = "%cluster_ctarank", .special = Special::zero, .need = clusters},
+    SpecialRegister{.name = "%cluster_nctaid.x", .special = Special::one, .need = clusters},
+    SpecialRegister{.name = "%cluster_nctaid.y", .special = Special::one, .need = clusters},
+    SpecialRegister{.name = "%cluster_nctaid.z", .special = Special::one, .need = clusters},
+    SpecialRegister{.name = "%cluster_nctarank", .special = Special::one, .need = clusters},
+    SpecialRegister{.name = "%is_explicit_cluster",
+                    .special = Special::zero,
+                    .type = Type::pred,
+                    .second_type = Type::pred,
+                    .need = clusters},
+    SpecialRegister{.name = "%clock", .special = Special::zero, .clock = read_clock<0, low_half>},
+    SpecialRegister{.name = "%clock_hi",
+                    .special = Special::zero,
+                    .clock = read_clock<32, low_half>,
+                    .need = {""}},
+    SpecialRegister{.name = "%globaltimer_lo",
+                    .special = Special::zero,
+                    .clock = read_clock<0, low_half>,
+                    .need = global_timer},
+    SpecialRegister{.name = "%globaltimer_hi",
+                    .special = Special::zero,
+                    .clock = read_clock<32, low_half>,
+                    .need = global_timer},
+    SpecialRegister{.name = "%clock64",
+                    .special = Special::zero,
+                    .clock = read_clock<0, ~std::uint64_t{0}>,
+                    .type = Type::u64,
+                    .second_type = Type::u64},
+    SpecialRegister{.name = "%globaltimer",
+                    .special = Special::zero,
+                    .clock = read_clock<0, ~std::uint64_t{0}>,
+                    .type = Type::u64,
+                    .second_type = Type::u64,
+                    .need = global_timer},
+};
 
 std::uint64_t lane_mask(Special special, std::uint32_t lane) {
   const std::uint32_t equal = std::uint32_t{1} << lane;
@@ -95,16 +109,9 @@ std::uint64_t lane_mask(Special special, std::uint32_t lane) {
 
 }  // namespace
 
-std::optional<std::uint32_t> special_register(Decoding& in, std::string_view name) {
-  if (const Execute clock = clock_named(name)) {
-    const std::uint32_t slot = in.function().new_slot();
-    in.emit(clock, {.d = slot});
-    return slot;
-  }
-  const auto found = std::ranges::find(table, name, &Named::name);
-  if (found == table.end())
-    return std::nullopt;
-  return in.function().special(found->special);
+const SpecialRegister* special_register(std::string_view name) {
+  const auto* const found = std::ranges::find(table, name, &SpecialRegister::name);
+  return found == table.end() ? nullptr : found;
 }
 
 // NOLINTNEXTLINE(readability-function-size): one line for each special register

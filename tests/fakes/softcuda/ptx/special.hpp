@@ -1,21 +1,28 @@
 // The special registers: %tid.x and the like.
 //
-// Thread rule: as decode.hpp.
+// Thread rule: pure functions of a table that never changes.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
+#include "tests/fakes/softcuda/ptx/platform.hpp"
 #include "tests/fakes/softcuda/ptx/program.hpp"
+#include "tests/fakes/softcuda/ptx/types.hpp"
 
 namespace softcuda::ptx {
 
-class Decoding;
+struct SpecialRegister {
+  std::string_view name;
+  Special special;          // what it is as long as a frame lives
+  Execute clock = nullptr;  // else: what reads it, since it changes all the time
+  Type type = Type::u32;
+  Type second_type = Type::u32;  // from the time when it had this size, or for the time when it has
+  Need need = {};
+};
 
-// The slot that holds a special register when the instruction at hand reads it; nothing if there is
-// no such register. A clock changes all the time: reading one emits an instruction of its own.
-[[nodiscard]] std::optional<std::uint32_t> special_register(Decoding& in, std::string_view name);
+// Null if there is no such register.
+[[nodiscard]] const SpecialRegister* special_register(std::string_view name);
 
 // What a special register holds for a thread.
 [[nodiscard]] std::uint64_t value_of(Special special, const Thread& thread);

@@ -135,18 +135,12 @@ void decode_half_function(Decoding& in, Type type, std::uint32_t flags) {
       {.d = in.destination(type), .a = in.source(type), .list = lanes_of(type), .flags = flags});
 }
 
-// op.approx{.ftz}.f32, and the 16-bit forms where the manual has them.
-enum class Forms : std::uint8_t { single, single_and_half };
-
-template <typename Operation, Forms forms>
+// op.approx{.ftz}, of f32 and of 16-bit floats.
+template <typename Operation>
 void decode_function(Decoding& in) {
-  if (!in.take("approx"))
-    return in.refuse_word();
+  (void)in.choose({"approx"});
   const std::uint32_t flags = in.take("ftz") ? flush_flag : 0;
-  const Type type =
-      forms == Forms::single
-          ? in.take_type({Type::f32})
-          : in.take_type({Type::f32, Type::f16, Type::f16x2, Type::bf16, Type::bf16x2});
+  const Type type = in.take_type();
   if (type != Type::f32)
     return decode_half_function<Operation>(in, type, flags);
   in.emit(approximate<Operation>,
@@ -154,10 +148,9 @@ void decode_function(Decoding& in) {
 }
 
 void decode_rsqrt(Decoding& in) {
-  if (!in.take("approx"))
-    return in.refuse_word();
+  (void)in.choose({"approx"});
   const std::uint32_t flags = in.take("ftz") ? flush_flag : 0;
-  const Type type = in.take_type({Type::f32, Type::f64});
+  const Type type = in.take_type();
   Execute execute = approximate<ReciprocalRoot>;
   if (type == Type::f64)
     execute = flags != 0 ? approximate_upper_half<ReciprocalRoot> : reciprocal_root_double;
@@ -175,17 +168,15 @@ void decode_rounded_or_approximate(Decoding& in) {
 
 void decode_approximate(Decoding& in) {
   const std::string_view opcode = in.statement().opcode;
-  const bool full = in.take("full");
-  if (!full)
-    (void)in.take("approx");  // what brought us here
+  const bool full = in.choose({"approx", "full"}) == 1;
   const std::uint32_t flags = in.take("ftz") ? flush_flag : 0;
-  if (opcode == "rcp" && flags != 0 && in.next_word() == "f64") {
+  if (in.next_word() == "f64") {
     (void)in.take_type();
     in.emit(approximate_upper_half<Reciprocal>,
             {.d = in.destination(Type::f64), .a = in.source(Type::f64)});
     return;
   }
-  const Type type = in.take_type({Type::f32});
+  const Type type = in.take_type();
   Instruction parts{.d = in.destination(type), .a = in.source(type), .flags = flags};
   if (opcode == "div") {
     parts.b = in.source(type);
@@ -199,11 +190,11 @@ void add_transcendental(DecodeTable& table) {
   table["rcp"] = decode_rounded_or_approximate;
   table["sqrt"] = decode_rounded_or_approximate;
   table["rsqrt"] = decode_rsqrt;
-  table["ex2"] = decode_function<Exponential2, Forms::single_and_half>;
-  table["lg2"] = decode_function<Logarithm2, Forms::single>;
-  table["sin"] = decode_function<Sine, Forms::single>;
-  table["cos"] = decode_function<Cosine, Forms::single>;
-  table["tanh"] = decode_function<HyperbolicTangent, Forms::single_and_half>;
+  table["ex2"] = decode_function<Exponential2>;
+  table["lg2"] = decode_function<Logarithm2>;
+  table["sin"] = decode_function<Sine>;
+  table["cos"] = decode_function<Cosine>;
+  table["tanh"] = decode_function<HyperbolicTangent>;
 }
 
 }  // namespace softcuda::ptx

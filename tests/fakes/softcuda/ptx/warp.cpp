@@ -236,13 +236,10 @@ void take_results(Decoding& in, Type type, Instruction& parts, std::vector<std::
 }
 
 void decode_shfl(Decoding& in) {
-  if (!in.take("sync"))
-    return in.refuse_word();
-  const auto mode = in.take_one_of({"up", "down", "bfly", "idx"});
-  if (!mode)
-    return in.refuse_word();
-  (void)in.take_type({Type::b32});
-  Instruction parts{.complete = shuffle, .constant = static_cast<std::int64_t>(*mode)};
+  (void)in.choose({"sync"});
+  const std::size_t mode = in.choose({"up", "down", "bfly", "idx"});
+  (void)in.take_type();
+  Instruction parts{.complete = shuffle, .constant = static_cast<std::int64_t>(mode)};
   take_results(in, Type::b32, parts, {0, 0});
   parts.a = in.source(Type::b32);
   in.function().function.lists[parts.list + 1] = in.source(Type::b32);
@@ -252,25 +249,23 @@ void decode_shfl(Decoding& in) {
 }
 
 void decode_vote(Decoding& in) {
-  if (!in.take("sync"))
-    return in.refuse_word();
-  const auto kind = in.take_one_of({"all", "any", "uni", "ballot"});
-  if (!kind)
-    return in.refuse_word();
+  (void)in.choose({"sync"});
+  const std::size_t kind = in.choose({"all", "any", "uni", "ballot"});
   constexpr Complete completes[] = {vote_all, vote_any, vote_uniform, vote_ballot};
-  const Type type = in.take_type({*kind == 3 ? Type::b32 : Type::pred});
-  Instruction parts{.complete = completes[*kind], .d = in.destination(type)};
+  const Type type = in.take_type();
+  Instruction parts{.complete = completes[kind], .d = in.destination(type)};
   parts.a = in.predicate(parts.flags, negated_flag);
   parts.c = in.source(Type::b32);
   in.emit(wait_for_members, parts);
 }
 
 void decode_match(Decoding& in) {
-  const auto kind = in.take_one_of({"any", "all"});
-  if (!kind || !in.take("sync"))
-    return in.refuse_word();
-  const Type type = in.take_type({Type::b32, Type::b64});
-  Instruction parts{.complete = *kind == 0 ? match_any : match_all};
+  const bool any = in.choose({"any", "all"}) == 0;
+  (void)in.choose({"sync"});
+  const Type type = in.take_type();
+  if (any && in.peek_operand() != nullptr && in.peek_operand()->kind == OperandKind::pair)
+    return in.fail("match.any has one result");
+  Instruction parts{.complete = any ? match_any : match_all};
   take_results(in, Type::b32, parts, {});
   parts.a = in.source(type);
   parts.c = in.source(Type::b32);
@@ -298,38 +293,28 @@ Complete reduction_of(std::size_t operation, Type type) {
 }
 
 void decode_redux(Decoding& in) {
-  if (!in.take("sync"))
-    return in.refuse_word();
-  const auto operation = in.take_one_of({"add", "min", "max", "and", "or", "xor"});
-  if (!operation)
-    return in.refuse_word();
-  const bool extreme = *operation == 1 || *operation == 2;
-  Instruction parts;
-  if (extreme && in.take("abs"))
+  (void)in.choose({"sync"});
+  const std::size_t operation = in.choose({"add", "min", "max", "and", "or", "xor"});
+  Instruction parts{.constant = operation == 2 ? 1 : 0};
+  if (in.take("abs"))
     parts.flags |= absolute_flag;
-  if (extreme && in.take("NaN"))
+  if (in.take("NaN"))
     parts.flags |= nan_flag;
-  const Type type = *operation >= 3 ? in.take_type({Type::b32})
-                    : extreme       ? in.take_type({Type::u32, Type::s32, Type::f32})
-                                    : in.take_type({Type::u32, Type::s32});
-  parts.complete = type == Type::f32 ? reduce_float : reduction_of(*operation, type);
-  if (parts.flags != 0 && type != Type::f32)
-    return in.refuse_instruction();
-  parts.constant = *operation == 2 ? 1 : 0;
-  parts.d = in.destination(Type::b32);
-  parts.a = in.source(Type::b32);
-  parts.c = in.source(Type::b32);
+  const Type type = in.take_type();
+  parts.complete = type == Type::f32 ? reduce_float : reduction_of(operation, type);
+  parts.d = in.destination(type);
+  parts.a = in.source(type);
+  parts.c = in.source(Type::u32);
   in.emit(wait_for_members, parts);
 }
 
 void decode_activemask(Decoding& in) {
-  (void)in.take_type({Type::b32});
+  (void)in.take_type();
   in.emit(wait_for_anyone, {.complete = active_mask, .d = in.destination(Type::b32)});
 }
 
 void decode_elect(Decoding& in) {
-  if (!in.take("sync"))
-    return in.refuse_word();
+  (void)in.choose({"sync"});
   Instruction parts{.complete = elect};
   take_results(in, Type::b32, parts, {});
   parts.c = in.source(Type::b32);
@@ -339,8 +324,7 @@ void decode_elect(Decoding& in) {
 }  // namespace
 
 void decode_warp_barrier(Decoding& in) {
-  if (!in.take("sync"))
-    return in.refuse_word();
+  (void)in.choose({"sync"});
   in.emit(wait_for_members, {.c = in.source(Type::b32)});
 }
 
