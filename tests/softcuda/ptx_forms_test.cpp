@@ -244,5 +244,81 @@ TEST(PtxForms, RefuseInstructionsThatTheTargetHasNot) {
     EXPECT_EQ(refusal_on(head_of("9.0", target), "cvt.rn.f16x2.e2m1x2 %r1, %x1;"), "taken");
 }
 
+TEST(PtxForms, RefuseInstructionsThatTheVersionHasNot) {
+  struct Row {
+    const char* code;
+    const char* target;
+    const char* version;  // the first that has it
+    const char* before;
+  };
+  for (const Row& row : {
+           Row{"tanh.approx.f32 %f1, %f2;", "sm_75", "7.0", "6.5"},
+           Row{"ex2.approx.f16 %h1, %h2;", "sm_75", "7.0", "6.5"},
+           Row{"abs.f16x2 %r1, %r2;", "sm_75", "6.5", "6.4"},
+           Row{"bmsk.clamp.b32 %r1, %r2, %r3;", "sm_75", "7.6", "7.5"},
+           Row{"set.eq.u16.f16 %h1, %h1, %h2;", "sm_75", "6.5", "6.4"},
+           Row{"cvt.rn.satfinite.f16.f32 %h1, %f1;", "sm_75", "8.1", "8.0"},
+           Row{"cvt.f32.bf16 %f1, %h1;", "sm_80", "7.1", "7.0"},
+           Row{"cvt.rn.satfinite.bf16x2.f32 %r1, %f1, %f2;", "sm_80", "8.1", "8.0"},
+           Row{"cvt.rn.f16x2.e4m3x2 %r1, %h1;", "sm_89", "8.1", "8.0"},
+           Row{"max.xorsign.abs.f32 %f1, %f2, %f2;", "sm_86", "7.2", "7.1"},
+           Row{"add.u16x2 %r1, %r2, %r2;", "sm_90", "8.0", "7.8"},
+           Row{"min.relu.s32 %r1, %r2, %r2;", "sm_90", "8.0", "7.8"},
+           Row{"max.f32 %f1, %f2, %f2, %f2;", "sm_100", "8.8", "8.7"},
+           Row{"ld.global.L1::no_allocate.u32 %r1, [%rd1];", "sm_75", "7.4", "7.3"},
+           Row{"st.global.L2::cache_hint.u32 [%rd1], %r1, %rd2;", "sm_80", "7.4", "7.3"},
+           Row{"ld.shared::cta.u32 %r1, [%rd1];", "sm_75", "7.8", "7.7"},
+           Row{"ld.param::entry.u64 %rd1, [p];", "sm_75", "8.3", "8.2"},
+           Row{"ld.mmio.relaxed.sys.global.u32 %r1, [%rd1];", "sm_75", "8.2", "8.1"},
+           Row{"ld.global.v8.u32 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, [%rd1];", "sm_100",
+               "8.8", "8.7"},
+           Row{"cvta.param.u64 %rd1, %rd2;", "sm_75", "7.7", "7.6"},
+           Row{"isspacep.shared::cluster %p1, %rd1;", "sm_90", "7.8", nullptr},
+           Row{"atom.global.add.v4.f32 {%f0, %f1, %f2, %f0}, [%rd1], {%f0, %f1, %f2, %f0};",
+               "sm_90", "8.1", "8.0"},
+           Row{"fence.proxy.alias;", "sm_75", "7.5", "7.4"},
+           Row{"barrier.cta.sync 0;", "sm_75", "7.8", "7.7"},
+           Row{"elect.sync %r1|%p1, -1;", "sm_90", "8.0", "7.8"},
+       }) {
+    const std::string_view code = row.code;
+    EXPECT_EQ(refusal_on(head_of(row.version, row.target), code), "taken") << code;
+    if (row.before == nullptr)
+      continue;
+    EXPECT_EQ(refusal_on(head_of(row.before, row.target), code),
+              lyk::str("ptx line 5: '", code.substr(0, code.find_first_of(" ;")), "' needs PTX ",
+                       row.version, ", the module is ", row.before));
+  }
+}
+
+// What came to a newer target first.
+TEST(PtxForms, TakeTheNeedThatThePlatformMeets) {
+  constexpr std::string_view code = "cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2;";
+  EXPECT_EQ(refusal_on(head_of("7.8", "sm_90"), code), "taken");
+  EXPECT_EQ(refusal_on(head_of("8.1", "sm_89"), code), "taken");
+  EXPECT_EQ(refusal_on(head_of("7.8", "sm_89"), code),
+            "ptx line 5: 'cvt.rn.satfinite.e4m3x2.f32' needs PTX 8.1, the module is 7.8");
+}
+
+TEST(PtxForms, WideRegistersNeedAVersion) {
+  EXPECT_EQ(refusal_on(head_of("8.3", "sm_75"), ".reg .b128 %q;"), "taken");
+  EXPECT_EQ(refusal_on(head_of("8.2", "sm_75"), ".reg .b128 %q;"),
+            "ptx line 5: .reg .b128 needs PTX 8.3, the module is 8.2");
+}
+
+TEST(PtxForms, TargetsNeedTheVersionThatBroughtThem) {
+  const auto refusal = [](std::string_view version, std::string_view target) {
+    return refusal_of(head_of(version, target));
+  };
+  EXPECT_EQ(refusal("6.3", "sm_75"), "taken");
+  EXPECT_EQ(refusal("6.2", "sm_75"), "ptx line 2: .target sm_75 needs PTX 6.3, the module is 6.2");
+  EXPECT_EQ(refusal("7.7", "sm_90"), "ptx line 2: .target sm_90 needs PTX 7.8, the module is 7.7");
+  EXPECT_EQ(refusal("8.7", "sm_100f"),
+            "ptx line 2: .target sm_100f needs PTX 8.8, the module is 8.7");
+  EXPECT_EQ(refusal("9.0", "sm_120f, debug"), "taken");
+  EXPECT_EQ(refusal("9.0", "sm_99"), "ptx line 2: unknown target 'sm_99'");
+  EXPECT_EQ(refusal("9", "sm_75"), "ptx line 1: '9' as a version of PTX");
+  EXPECT_EQ(refusal("9.x", "sm_75"), "ptx line 1: bad number '9.x'");
+}
+
 }  // namespace
 }  // namespace softcuda::ptx::testing

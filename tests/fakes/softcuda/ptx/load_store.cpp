@@ -154,7 +154,7 @@ Shape take_shape(Decoding& in) {
 // the second level's evictions.
 void check_shape(Decoding& in, const Shape& shape, Space space) {
   constexpr std::uint32_t bytes_max = 16;
-  constexpr Need wide_access{"sm_100"};
+  constexpr Need wide_access{"sm_100", {8, 8}};
   const std::vector<std::string_view>& words = in.statement().words;
   const bool in_constants = std::ranges::find(words, "const") != words.end();
   const bool evicts = std::ranges::any_of(

@@ -53,14 +53,11 @@ private:
 
   lyk::Result<void> directive() {
     const std::uint32_t line = cursor_.line();
-    if (cursor_.take(".version")) {
-      out_.version = cursor_.next().text;
-    } else if (cursor_.take(".target")) {
-      LYK_TRY_ASSIGN(platform_.target, cursor_.expect_name());
-      out_.target = platform_.target;
-      while (cursor_.take(','))
-        LYK_TRY(cursor_.expect_name());
-    } else if (cursor_.take(".address_size")) {
+    if (cursor_.take(".version"))
+      return version();
+    if (cursor_.take(".target"))
+      return target();
+    if (cursor_.take(".address_size")) {
       LYK_TRY_ASSIGN(const std::uint64_t bits, cursor_.expect_integer());
       if (bits != 64)
         return error_at(line, lyk::str(".address_size ", bits, ": only 64 is known"));
@@ -74,6 +71,30 @@ private:
     } else if (!cursor_.take(';')) {
       return error_at(line, lyk::str("unknown directive ", lyk::quoted(cursor_.peek().text)));
     }
+    return {};
+  }
+
+  lyk::Result<void> version() {
+    const Token& token = cursor_.next();
+    const std::optional<PtxVersion> version = version_named(token.text);
+    if (!version)
+      return error_at(token.line, lyk::str(lyk::quoted(token.text), " as a version of PTX"));
+    out_.version = token.text;
+    platform_.version = *version;
+    return {};
+  }
+
+  lyk::Result<void> target() {
+    const std::uint32_t line = cursor_.line();
+    LYK_TRY_ASSIGN(platform_.target, cursor_.expect_name());
+    const std::optional<PtxVersion> first = version_of_target(platform_.target);
+    if (!first)
+      return error_at(line, lyk::str("unknown target ", lyk::quoted(platform_.target)));
+    if (const auto missing = missing_on(platform_, {{}, *first}))
+      return error_at(line, lyk::str(".target ", platform_.target, " needs ", *missing));
+    out_.target = platform_.target;
+    while (cursor_.take(','))
+      LYK_TRY(cursor_.expect_name());  // of a mode: debug, map_f64_to_f32
     return {};
   }
 

@@ -157,6 +157,9 @@ private:
         word.starts_with('.') ? type_named(word.substr(1)) : std::nullopt;
     if (!type || !is_register_type(*type))
       return cursor_.unexpected("a register type");
+    if (*type == Type::b128)
+      if (const auto missing = missing_on(builder_.platform, {"sm_70", {8, 3}}))
+        return error_at(cursor_.line(), lyk::str(".reg .b128 needs ", *missing));
     (void)cursor_.next();
     do {
       const std::uint32_t line = cursor_.line();

@@ -19,8 +19,8 @@ Step read_clock(const Instruction& in, Thread& thread) {
 }
 
 constexpr std::uint64_t low_half = 0xffff'ffff;
-constexpr Need clusters{"sm_90"};
-constexpr Need global_timer{"sm_30"};
+constexpr Need clusters{"sm_90", {7, 8}};
+constexpr Need global_timer{"sm_30", {3, 1}};
 
 constexpr std::array table{
     SpecialRegister{.name = "%tid.x", .special = Special::tid_x, .second_type = Type::u16},
@@ -46,8 +46,10 @@ constexpr std::array table{
     SpecialRegister{.name = "%lanemask_lt", .special = Special::lanemask_lt},
     SpecialRegister{.name = "%lanemask_ge", .special = Special::lanemask_ge},
     SpecialRegister{.name = "%lanemask_gt", .special = Special::lanemask_gt},
-    SpecialRegister{.name = "%dynamic_smem_size", .special = Special::dynamic_smem_size},
-    SpecialRegister{.name = "%total_smem_size", .special = Special::total_smem_size},
+    SpecialRegister{
+        .name = "%dynamic_smem_size", .special = Special::dynamic_smem_size, .need = {"", {4, 1}}},
+    SpecialRegister{
+        .name = "%total_smem_size", .special = Special::total_smem_size, .need = {"", {4, 1}}},
     SpecialRegister{.name = "%clusterid.x", .special = Special::ctaid_x, .need = clusters},
     SpecialRegister{.name = "%clusterid.y", .special = Special::ctaid_y, .need = clusters},
     SpecialRegister{.name = "%clusterid.z", .special = Special::ctaid_z, .need = clusters},
@@ -71,7 +73,7 @@ constexpr std::array table{
     SpecialRegister{.name = "%clock_hi",
                     .special = Special::zero,
                     .clock = read_clock<32, low_half>,
-                    .need = {""}},
+                    .need = {"", {5, 0}}},
     SpecialRegister{.name = "%globaltimer_lo",
                     .special = Special::zero,
                     .clock = read_clock<0, low_half>,
