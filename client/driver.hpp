@@ -54,6 +54,9 @@ public:
   // this library opened it.
   Result<const Driver*> get();
 
+  // What get() has opened; null: nothing yet.
+  const Driver* opened() const { return opened_.load(std::memory_order_acquire); }
+
 private:
   Result<const Driver*> open();
 

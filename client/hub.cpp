@@ -1,5 +1,6 @@
 #include "client/hub.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "client/c_interface.hpp"
@@ -184,6 +185,22 @@ Result<Module*> Hub::module(const Driver& driver, std::int32_t number, lyk_cu_st
   return load(driver, number, context_id);
 }
 
+bool Hub::has_image_nowhere() const {
+  const Driver* driver = driver_.opened();
+  if (driver == nullptr || static_cast<std::size_t>(driver->device_count) > states_.size())
+    return false;
+  return std::all_of(states_.begin(), states_.begin() + driver->device_count,
+                     [](const State& s) { return s.has_no_image.load(std::memory_order_acquire); });
+}
+
+std::string Hub::gpus_without_image() const {
+  std::string out;
+  for (const State& state : states_)
+    if (state.has_no_image.load(std::memory_order_acquire))
+      out += str(out.empty() ? "" : "; ", state.failure);
+  return out;
+}
+
 Result<Module*> Hub::load(const Driver& driver, std::int32_t number, std::uint64_t context_id) {
   State& state = states_[static_cast<std::size_t>(number)];
   const std::lock_guard lock{state.mutex};
@@ -199,6 +216,8 @@ Result<Module*> Hub::load(const Driver& driver, std::int32_t number, std::uint64
     // alone, such as no room for a descriptor, is no failure.
     if (loaded.error().code != Code::not_eligible && loaded.error().code != Code::cuda)
       state.failure = loaded.error().message;
+    if (loaded.error().code == Code::no_image)
+      state.has_no_image.store(true, std::memory_order_release);
     return std::move(loaded).error();
   }
   state.modules.push_back(*std::move(loaded));
@@ -230,6 +249,9 @@ Result<ResolvedImage> Hub::receive(const Device& device) {
 Result<std::unique_ptr<Module>> Hub::fetch_and_load(const Driver& driver, std::int32_t number) {
   LYK_TRY_ASSIGN(const Device device, describe_gpu(driver, number));
   auto image = receive(device);
+  // Another GPU may have one, so it is said which it is that has none.
+  if (!image && image.error().code == Code::no_image)
+    return annotate(std::move(image).error(), str("device ", number));
   if (!image)
     return not_received(std::move(image).error(), slot_);
   return load_module(driver, *image, abi_);

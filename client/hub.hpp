@@ -2,7 +2,8 @@
 // GPU, from the first call on which needs it.
 //
 // Getting there happens once for each GPU, however many threads come at once, and what came of it
-// holds for the rest of the process. After that a call takes no lock.
+// holds for the rest of the process. After that a call takes no lock. A GPU for which there is no
+// image says nothing about the others, which go on.
 // Thread rule: safe from any thread. A child of fork is refused before it could touch a lock.
 #pragma once
 
@@ -73,8 +74,14 @@ public:
 
   // The module of that GPU, whose context must be current; loads it if it has to, unless `stream`
   // captures. Errors: not_eligible (it captures, or loading failed before), cuda (the context is
-  // lost); any other is a failure of the implementation.
+  // lost), no_image (there is none for this GPU; whoever asks again hears not_eligible); any other
+  // is a failure of the implementation.
   Result<Module*> module(const Driver& driver, std::int32_t number, lyk_cu_stream stream);
+
+  // What calls have found out so far, without a lock and without the driver: whether no GPU of this
+  // process has an image, and which have none and why, as "device 0: ...; device 2: ...".
+  bool has_image_nowhere() const;
+  std::string gpus_without_image() const;
 
 private:
   // How a kernel of ours took a context from everybody, and which one: the first time that it did.
@@ -88,10 +95,11 @@ private:
 
   struct State {
     std::atomic<lyk_cu_context> context{nullptr};
-    std::atomic<Module*> module{nullptr};  // points into `modules`
-    std::mutex mutex;                      // of what follows, and held while it loads
-    std::string failure;                   // why loading failed; empty: it has not
-    bool is_retained = false;              // see hold_context
+    std::atomic<Module*> module{nullptr};   // points into `modules`
+    std::mutex mutex;                       // of what follows, and held while it loads
+    std::string failure;                    // why loading failed; empty: it has not. Then for good
+    std::atomic<bool> has_no_image{false};  // and `failure` says so, to be read without the lock
+    bool is_retained = false;               // see hold_context
     std::vector<std::unique_ptr<Module>> modules;
     Loss loss;
   };

@@ -171,7 +171,9 @@ enum { /* DLPack's numbers */
  * refused it: then they hold anything.
  *
  * Failures: an implementation that fails to load or to launch is off for the rest of the process
- * for this slot, with one warning; the next one runs in the same call.
+ * for this slot, with one warning; the next one runs in the same call. That the pinned files have
+ * no image for a GPU is no failure of `hub`: for the rest of the process it is LYK_NOT_ELIGIBLE for
+ * the tensors of that GPU, with one warning that names it, and goes on for those of other GPUs.
  *
  * Streams: `stream` is a CUstream (or cudaStream_t) of the tensors' device, NULL the legacy default
  * stream. Work is ordered as the caller's own on that stream and the call does not wait for it, so
@@ -340,8 +342,9 @@ LYK_API int lyk_register(const char* slot, const lyk_implementation* implementat
 LYK_API int lyk_unregister(const char* slot, const char* name);
 
 /* The name of the implementation that a call of `slot` would try first: the first that is not off
- * and whose predicate says yes. The string lives as long as the process. Fails with
- * LYK_NOT_ELIGIBLE if there is none. Touches neither driver nor service. */
+ * and whose predicate says yes; not `hub` once calls have found that no GPU of this process has an
+ * image. The string lives as long as the process. Fails with LYK_NOT_ELIGIBLE if there is none.
+ * Touches neither driver nor service. */
 LYK_API int lyk_resolve(const char* slot, const char** name);
 
 typedef struct lyk_implementation_state {
@@ -355,8 +358,11 @@ typedef struct lyk_implementation_state {
  * and its strings live until it returns. It must not call the library. */
 typedef void (*lyk_state_fn)(void* user, const lyk_implementation_state* state);
 
-/* What a call of `slot` would do and why: every implementation, with what keeps it from running. An
- * unknown slot has none and is no error. Touches neither driver nor service. */
+/* What a call of `slot` would do and why: every implementation, with what keeps it from running. A
+ * process may have several GPUs, of which some have an image: `hub` is then active, and its reason
+ * names each device that a call has found to have none. It is not active once that is true of every
+ * device. An unknown slot has none and is no error. Touches neither driver nor service: what no
+ * call has found out yet is not known here either. */
 LYK_API int lyk_active(const char* slot, lyk_state_fn each, void* user);
 
 /* Reads the environment again, which is otherwise read once, by the first call that needs it:
@@ -372,8 +378,8 @@ LYK_API int lyk_reload_environment(void);
 typedef void (*lyk_message_fn)(void* user, const char* text);
 
 /* Where warnings go instead of standard error; NULL: to standard error again. There is one for each
- * implementation that goes off and for each predicate that fails, and nothing else. `fn` and `user`
- * must stay good for the rest of the process. */
+ * implementation that goes off, for each GPU that has no image and for each predicate that fails,
+ * and nothing else. `fn` and `user` must stay good for the rest of the process. */
 LYK_API int lyk_set_message_callback(lyk_message_fn fn, void* user);
 
 /* For implementations and predicates: the text of the failure that they are about to return. One

@@ -306,7 +306,10 @@ Result<void> Registry::run(Slot& slot, const lyk_arguments& arguments) {
     if (status == LYK_INVALID_ARGUMENT || status == LYK_CUDA)
       return Error{status == LYK_CUDA ? Code::cuda : Code::invalid_argument,
                    std::string{why.view()}};
-    if (is_failure(status))
+    if (status == LYK_NO_IMAGE && &entry == hub_entry_)  // other GPUs may have one
+      warn(str(slot.name, ": ", entry.name, " is off on one GPU for the rest of this process: ",
+               why.view(), "; ", instead_of(slot, entry, arguments.operation, flags)));
+    else if (is_failure(status))
       turn_off(slot, entry, why.view(), instead_of(slot, entry, arguments.operation, flags));
     begin_reason(reasons, entry.name).add(why.view());
   }
@@ -322,6 +325,10 @@ bool Registry::may_run(const Slot& slot,
   const Entry& entry = *candidate.entry;
   return candidate.forbidden.empty() && !entry.is_off.load(std::memory_order_acquire) &&
          unsuited(entry.flags, operation, flags).empty() && asks_yes(slot, view, candidate);
+}
+
+bool Registry::runs_nowhere(const Entry& entry) const {
+  return &entry == hub_entry_ && hub_->has_image_nowhere();
 }
 
 Result<void> Registry::check_not_lost(const Entry& entry, const lyk_arguments& arguments) {
@@ -367,9 +374,12 @@ Result<const char*> Registry::first(std::string_view slot_name) {
   LYK_TRY(SlotName::parse(slot_name));
   if (Slot* slot = find(slot_name)) {
     View& view = *slot->view.load(std::memory_order_acquire);
-    for (std::size_t i = 0; i < view.count; ++i)
-      if (may_run(*slot, view, view.candidates[i], LYK_FORWARD, view.flags))
-        return view.candidates[i].entry->name.c_str();
+    for (std::size_t i = 0; i < view.count; ++i) {
+      Candidate& candidate = view.candidates[i];
+      if (may_run(*slot, view, candidate, LYK_FORWARD, view.flags) &&
+          !runs_nowhere(*candidate.entry))
+        return candidate.entry->name.c_str();
+    }
   }
   return Error{Code::not_eligible, str("slot ", slot_name, ": nothing can run")};
 }
@@ -383,17 +393,22 @@ std::vector<ImplementationState> Registry::states(std::string_view slot_name) {
   bool is_first = true;
   for (std::size_t i = 0; i < view.count; ++i) {
     Candidate& candidate = view.candidates[i];
-    ImplementationState state{candidate.entry->name, false, {}};
-    state.is_active = may_run(*slot, view, candidate, LYK_FORWARD, view.flags);
-    if (!state.is_active) {
-      Line why;
+    const Entry& entry = *candidate.entry;
+    const std::string lacking = &entry == hub_entry_ ? hub_->gpus_without_image() : std::string{};
+    bool is_active = false;
+    Line why;
+    if (!may_run(*slot, view, candidate, LYK_FORWARD, view.flags)) {
       add_why_not(why, candidate, LYK_FORWARD, view.flags);
-      state.reason = why.view();
+    } else if (runs_nowhere(entry)) {
+      why.add("no GPU of this process has an image: ").add(lacking);
     } else {
-      state.reason = is_first ? "runs first" : "runs where those before it do not take a call";
+      why.add(is_first ? "runs first" : "runs where those before it do not take a call");
+      if (!lacking.empty())
+        why.add(", but not on ").add(lacking);
+      is_active = true;
       is_first = false;
     }
-    out.push_back(std::move(state));
+    out.push_back({entry.name, is_active, std::string{why.view()}});
   }
   return out;
 }
@@ -421,7 +436,8 @@ std::string Registry::instead_of(const Slot& slot,
   bool is_behind = false;
   for (std::size_t i = 0; i < view.count; ++i) {
     Candidate& candidate = view.candidates[i];
-    if (is_behind && may_run(slot, view, candidate, operation, flags))
+    if (is_behind && may_run(slot, view, candidate, operation, flags) &&
+        !runs_nowhere(*candidate.entry))
       return str(candidate.entry->name, " runs instead");
     is_behind = is_behind || candidate.entry == &entry;
   }

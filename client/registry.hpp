@@ -110,6 +110,9 @@ private:
                Candidate& candidate,
                std::uint32_t operation,
                std::uint32_t flags);
+  // Whether the hub has found out that no GPU of this process has an image. A call still comes to
+  // it and hears why not on its GPU; who asks without a call is not told that it would run.
+  bool runs_nowhere(const Entry& entry) const;
   // What is passed over because it took the context with it has nothing behind it. Errors: cuda.
   Result<void> check_not_lost(const Entry& entry, const lyk_arguments& arguments);
   static void add_why_not(Line& line,
