@@ -33,32 +33,41 @@ constexpr std::array<Example, 3> examples{{
     {"fetch --pin ./ms_deform_attn.toml", "try a pin before it is installed"},
 }};
 
-// What the GPUs of this machine are. Empty where it has none: then every architecture is wanted.
-Result<std::vector<Arch>> archs_of_machine(const Invocation& invocation) {
+// For which GPUs, as a call says it. Without architectures: for all that there are.
+struct Gpus {
   std::vector<Arch> archs;
+  std::optional<CudaVersion> driver;
+};
+
+// Those of this machine, as its processes will name them. Empty where it has none.
+Result<Gpus> gpus_of_machine(const Invocation& invocation) {
+  Gpus out;
   const auto gpus = client::list_gpus(std::string{invocation.driver_library});
   if (!gpus && gpus.error().code != Code::no_driver)
     return annotate(gpus.error(), "this machine's GPUs are not known, say which: --arch");
-  if (gpus)
-    for (const client::MachineGpu& gpu : *gpus)
-      if (std::find(archs.begin(), archs.end(), gpu.device.arch) == archs.end())
-        archs.push_back(gpu.device.arch);
-  return archs;
+  if (!gpus)
+    return out;
+  for (const client::MachineGpu& gpu : *gpus) {
+    out.driver = gpu.device.driver;  // one for all of them
+    if (std::find(out.archs.begin(), out.archs.end(), gpu.device.arch) == out.archs.end())
+      out.archs.push_back(gpu.device.arch);
+  }
+  return out;
 }
 
-Result<std::vector<Arch>> parse_archs(const Invocation& invocation) {
+Result<Gpus> parse_gpus(const Invocation& invocation) {
   const Arguments& arguments = invocation.arguments;
   if (!arguments.has("arch"))
-    return archs_of_machine(invocation);
+    return gpus_of_machine(invocation);
   LYK_TRY_ASSIGN(const std::vector<std::string> words, split_list(arguments.values("arch")));
   if (words == std::vector<std::string>{"all"})
-    return std::vector<Arch>{};
-  std::vector<Arch> archs;
+    return Gpus{};
+  Gpus out;
   for (const std::string& word : words) {
     LYK_TRY_ASSIGN(const Arch arch, parse_capability(word));
-    archs.push_back(arch);
+    out.archs.push_back(arch);
   }
-  return archs;
+  return out;
 }
 
 // What is asked for: exactly one of slots, --all and --pin decides which slots.
@@ -66,7 +75,9 @@ Result<wire::FetchCall> parse_call(const Invocation& invocation) {
   const Arguments& arguments = invocation.arguments;
   wire::FetchCall call;
   LYK_TRY_ASSIGN(call.slots, parse_slots(arguments.positionals()));
-  LYK_TRY_ASSIGN(call.archs, parse_archs(invocation));
+  LYK_TRY_ASSIGN(Gpus gpus, parse_gpus(invocation));
+  call.archs = std::move(gpus.archs);
+  call.driver = gpus.driver;
   call.offline = invocation.offline();
   const auto pin = arguments.value("pin");
   if (arguments.has("all") && (!call.slots.empty() || pin))

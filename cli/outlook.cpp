@@ -84,12 +84,12 @@ std::optional<Obstacle> of_store(const wire::SlotStatus& slot, const wire::Statu
 }
 
 // Why there is no image for that GPU.
-Obstacle without_image(const Error& error, std::string_view slot, const client::MachineGpu& gpu) {
+Obstacle without_image(const Error& error, std::string_view slot) {
   if (error.code == Code::no_image)
     return {error,
             str(command(str("info ", slot)), " lists the images; pin a revision that has one")};
   if (error.code == Code::not_cached || error.code == Code::offline)
-    return {error, command(str("fetch ", slot, " --arch ", gpu.device.arch.capability()))};
+    return {error, command(str("fetch ", slot))};  // for this GPU, and under this driver
   return {error, command(str("verify ", slot))};
 }
 
@@ -151,7 +151,7 @@ Outlook ask_for_image(const Asked& asked,
   call.offline = true;
   const auto image = connection.resolve(std::move(call));
   if (!image) {
-    out.obstacle = without_image(image.error(), asked.slot.text(), asked.gpu);
+    out.obstacle = without_image(image.error(), asked.slot.text());
     return out;
   }
   if (thoroughness == Thoroughness::try_out) {

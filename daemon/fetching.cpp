@@ -64,10 +64,11 @@ void record_failure(Service& service,
 
 std::string flight_key(const FetchOrder& order) {
   std::string key = order.reach == Reach::offline ? "offline\n" : "network\n";
-  std::vector<Arch> archs = order.archs;
-  std::sort(archs.begin(), archs.end());
-  for (const Arch& arch : archs)
-    key += arch.sm() + ' ';
+  std::vector<Device> devices = order.devices;
+  std::sort(devices.begin(), devices.end());
+  for (const Device& device : devices)
+    key += str(device.arch.sm(), device.tegra ? " tegra " : " ",
+               device.driver ? device.driver->text() : "any", ' ');
   return key + '\n' + order.pin.format();
 }
 
@@ -104,11 +105,11 @@ FlightPlan plan_fetch(Service& service,
   FlightPlan plan{
       .key = flight_key(order), .slot = order.pin.slot.text(), .uid = order.uid, .work = nullptr};
   plan.work = [&service, store = std::move(store), settings = settings_for(snapshot, order.reach),
-               pin = std::move(order.pin), archs = std::move(order.archs)](
+               pin = std::move(order.pin), devices = std::move(order.devices)](
                   const fetcher::ProgressCallback& progress, const fetcher::CancelToken& cancel) {
     fetcher::Context context{
         .settings = settings, .progress = progress, .cancel = cancel, .pause = {}};
-    return run_fetch(service, *store, pin, {.context = std::move(context), .archs = archs});
+    return run_fetch(service, *store, pin, {.context = std::move(context), .devices = devices});
   };
   return plan;
 }

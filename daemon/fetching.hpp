@@ -17,12 +17,12 @@ enum class Reach { network, offline };
 
 struct FetchOrder {
   fetcher::Pin pin;
-  std::vector<Arch> archs;  // empty: every architecture
+  std::vector<Device> devices;  // empty: every architecture
   Reach reach = Reach::network;
   uid_t uid = 0;
 };
 
-// Orders for the same pin, architectures and reach share one flight.
+// Orders for the same pin, devices and reach share one flight.
 std::string flight_key(const FetchOrder& order);
 FlightPlan plan_fetch(Service& service,
                       std::shared_ptr<cache::Store> store,

@@ -38,6 +38,14 @@ Result<std::vector<fetcher::Pin>> pins_of(Call& call,
   return pins;
 }
 
+// As a Resolve would name them. Empty: every architecture.
+std::vector<Device> devices_of(const wire::FetchCall& asked) {
+  std::vector<Device> devices;
+  for (const Arch& arch : asked.archs)
+    devices.push_back({arch, is_tegra_arch(arch), asked.driver});
+  return devices;
+}
+
 bool is_among(const RepoPath& path, const std::vector<fetcher::FetchedFile>& files) {
   return std::any_of(files.begin(), files.end(),
                      [&](const fetcher::FetchedFile& file) { return file.path == path; });
@@ -131,7 +139,7 @@ Result<Answer> handle_fetch(Call& call) {
     LYK_TRY_ASSIGN(wire::FetchedSlot slot,
                    fetch_one(call, store, *snapshot,
                              {.pin = pin,
-                              .archs = asked.archs,
+                              .devices = devices_of(asked),
                               .reach = asked.offline ? Reach::offline : Reach::network,
                               .uid = call.connection.peer.uid}));
     reply.fetched->push_back(std::move(slot));

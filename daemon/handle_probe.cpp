@@ -93,7 +93,7 @@ FlightPlan plan_probe(Call& call,
     LYK_TRY_ASSIGN(found->probe, fetcher::probe(*store, request, context));
     found->pin = new_pin(*snapshot, asked, *found->probe);
     LYK_TRY(check_abi_name(found->pin->abi));
-    return run_fetch(service, *store, *found->pin, {.context = std::move(context), .archs = {}});
+    return run_fetch(service, *store, *found->pin, {.context = std::move(context), .devices = {}});
   };
   return plan;
 }

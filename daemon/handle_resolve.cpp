@@ -211,7 +211,7 @@ Result<Answer> handle_resolve(Call& call) {
                       .pin = std::move(pin),
                       .store = std::move(store)};
   FetchOrder order{.pin = wanted.pin.pin,
-                   .archs = {key.device.arch},
+                   .devices = {key.device},
                    .reach = parameters.offline ? Reach::offline : Reach::network,
                    .uid = call.connection.peer.uid};
   LYK_TRY_ASSIGN(Found found, look_up(call, wanted, *snapshot, std::move(order)));

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <span>
 #include <utility>
@@ -45,9 +44,8 @@ Result<bool> is_complete(const cache::Store& store, const fetcher::Pin& pin, con
   const auto listing = fetcher::prove_offline(store, pin);
   if (!listing)
     return false;
-  const std::array<Arch, 1> archs{device.arch};
   LYK_TRY_ASSIGN(const std::vector<fetcher::ListedFile> wanted,
-                 fetcher::choose_wanted(*listing, pin, archs));
+                 fetcher::choose_wanted(*listing, pin, std::span{&device, 1}));
   for (const fetcher::ListedFile& file : wanted)
     if (!is_here(store, pin, file))
       return false;

@@ -63,10 +63,10 @@ public:
   Fetch(cache::Store& store, const Pin& pin, const Context& context, HttpClient& http)
       : store_(store), pin_(pin), context_(context), http_(http) {}
 
-  Result<FetchReport> run(std::span<const Arch> archs) {
+  Result<FetchReport> run(std::span<const Device> devices) {
     LYK_TRY_ASSIGN(Proven proven, prove(store_, pin_, context_, http_));
     const Listing& listing = proven.listing;
-    LYK_TRY_ASSIGN(const std::vector<ListedFile> files, choose_wanted(listing, pin_, archs));
+    LYK_TRY_ASSIGN(const std::vector<ListedFile> files, choose_wanted(listing, pin_, devices));
     kind_ = listing.kind;
     types_ = listing.type ? std::vector{*listing.type} : pin_.repo_types;
     FetchReport report{origin(types_.front()), kind_, cache::Visibility::open, {}, 0, 0, {}};
@@ -234,7 +234,7 @@ private:
 
 Result<FetchReport> fetch(cache::Store& store, const Pin& pin, FetchOptions options) {
   LYK_TRY_ASSIGN(HttpClient http, HttpClient::open(options.context));
-  return Fetch{store, pin, options.context, http}.run(options.archs);
+  return Fetch{store, pin, options.context, http}.run(options.devices);
 }
 
 }  // namespace lyk::fetcher

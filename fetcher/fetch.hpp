@@ -33,7 +33,7 @@ struct FetchReport {
 
 struct FetchOptions {
   Context context;
-  std::vector<Arch> archs;  // empty: files for every architecture
+  std::vector<Device> devices;  // empty: files for every architecture
 };
 
 // Proves, takes what the store or a Hub cache has, downloads the rest. Every file that was

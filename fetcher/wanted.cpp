@@ -110,14 +110,15 @@ std::vector<Group> without_covered(std::vector<Group> groups) {
   return kept;
 }
 
-// How well a group serves an architecture by the hint: 0 exactly, 1 by a lower minor, 2 not known.
-std::optional<int> service(const Group& group, const Arch& arch) {
+// How well a group serves a device by the hint: 0 exactly, 1 by a lower minor, 2 not known.
+std::optional<int> service(const Group& group, const Device& device) {
+  if (device.driver && major_of(group) > device.driver->major)
+    return std::nullopt;
   if (group.archs.empty())
     return 2;
-  const Device device{arch, is_tegra_arch(arch), std::nullopt};
   std::optional<int> best;
   for (const Arch& each : group.archs) {
-    if (each.number() == arch.number())
+    if (each.number() == device.arch.number())
       return 0;
     if (image::runs_on(image::Kind::cubin, each, device))
       best = 1;
@@ -125,13 +126,13 @@ std::optional<int> service(const Group& group, const Arch& arch) {
   return best;
 }
 
-// Rule 5: for each architecture the group that serves it best; unknown groups always.
-std::vector<Group> serving(const std::vector<Group>& groups, std::span<const Arch> archs) {
+// Rule 5: for each device the group that serves it best; unknown groups always.
+std::vector<Group> serving(const std::vector<Group>& groups, std::span<const Device> devices) {
   std::set<std::size_t> chosen;
-  for (const Arch& arch : archs) {
+  for (const Device& device : devices) {
     std::optional<std::tuple<int, int, std::uint64_t, std::size_t>> best;
     for (std::size_t i = 0; i < groups.size(); ++i) {
-      const auto rank = service(groups[i], arch);
+      const auto rank = service(groups[i], device);
       if (!rank)
         continue;
       if (*rank == 2)
@@ -141,7 +142,7 @@ std::vector<Group> serving(const std::vector<Group>& groups, std::span<const Arc
         best = key;
     }
     if (!best)
-      return groups;  // the hint knows nothing of this architecture: PTX may still serve it
+      return groups;  // the hint knows nothing of this device: PTX may still serve it
     chosen.insert(std::get<3>(*best));
   }
   std::vector<Group> kept;
@@ -189,12 +190,13 @@ std::vector<ListedFile> candidates_of(const Listing& listing, const Pin& pin) {
   return out;
 }
 
-// The libraries that serve `archs`, and every plain image, which names its architecture only
+// The libraries that serve `devices`, and every plain image, which names its architecture only
 // inside.
-std::vector<ListedFile> with_device_code(const Listing& candidates, std::span<const Arch> archs) {
+std::vector<ListedFile> with_device_code(const Listing& candidates,
+                                         std::span<const Device> devices) {
   std::vector<Group> groups = without_covered(group(variants_of(candidates)));
-  if (!archs.empty())
-    groups = serving(groups, archs);
+  if (!devices.empty())
+    groups = serving(groups, devices);
   std::vector<ListedFile> out;
   for (const Group& each : groups)
     for (const ListedFile* file : each.best)
@@ -209,10 +211,11 @@ std::vector<ListedFile> with_device_code(const Listing& candidates, std::span<co
 
 Result<std::vector<ListedFile>> choose_wanted(const Listing& listing,
                                               const Pin& pin,
-                                              std::span<const Arch> archs) {
+                                              std::span<const Device> devices) {
   const Listing candidates{listing.kind, listing.type, candidates_of(listing, pin),
                            listing.variant_archs};
-  std::vector<ListedFile> wanted = pin.abi ? with_device_code(candidates, archs) : candidates.files;
+  std::vector<ListedFile> wanted =
+      pin.abi ? with_device_code(candidates, devices) : candidates.files;
   if (wanted.empty())
     return nothing_wanted(listing, pin);
   return checked(std::move(wanted));

@@ -11,9 +11,10 @@
 //      among equal sizes x86_64 before aarch64, then the first name.
 //   4. A group goes too if another group has every architecture of it and an equal or older CUDA
 //      major: older toolkits' code runs on every driver that runs newer code.
-//   5. Where architectures are asked for, groups that by the hint hold none of them are left out;
-//   if
-//      nothing would be left, the hint is not believed and nothing is left out.
+//   5. Where devices are asked for, of the groups that by the hint hold code for one the best is
+//      taken, and of those that hint nothing all; none whose CUDA major is newer than the device's
+//      driver, if that is known. If nothing would be left for a device, the hint is not believed
+//      and nothing is left out.
 // A library whose variant states no architectures is its own group: nothing is known, so it is
 // taken once for each CUDA version. Hints only save downloads: what an image really is, is read
 // from the image (DESIGN section 6).
@@ -26,10 +27,10 @@
 
 namespace lyk::fetcher {
 
-// In the order of their paths. `archs` empty: every architecture. not_found: no file can hold
-// device code for this pin; the message names the variants that there are.
+// In the order of their paths. `devices` empty: every architecture, for any driver. not_found: no
+// file can hold device code for this pin; the message names the variants that there are.
 Result<std::vector<ListedFile>> choose_wanted(const Listing& listing,
                                               const Pin& pin,
-                                              std::span<const Arch> archs);
+                                              std::span<const Device> devices);
 
 }  // namespace lyk::fetcher

@@ -24,7 +24,8 @@ inline constexpr auto fields_of<FetchCall> =
                     field("archs", &FetchCall::archs, Presence::unless_empty),
                     field("offline", &FetchCall::offline, Presence::unless_empty),
                     field("pin", &FetchCall::pin),
-                    field("pin_name", &FetchCall::pin_name));
+                    field("pin_name", &FetchCall::pin_name),
+                    field("driver", &FetchCall::driver));
 
 template <>
 inline constexpr auto fields_of<FetchReply> = std::make_tuple(

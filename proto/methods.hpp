@@ -178,6 +178,7 @@ struct FetchCall {
   bool offline = false;
   std::optional<std::string> pin;
   std::optional<std::string> pin_name;
+  std::optional<CudaVersion> driver{};  // of the GPUs of `archs`; absent: any
 };
 struct ProbeCall {
   static constexpr std::string_view method = "Probe";

@@ -210,7 +210,9 @@ TEST(Commands, FetchTakesItsProgressLineAwayFromATerminal) {
   EXPECT_TRUE(ran.err.substr(last + 4).starts_with("libreyolo-kernels: warning: ")) << ran.err;
 }
 
-wire::FetchCall asked_by(std::vector<std::string> words, std::vector<std::string> variables = {}) {
+wire::FetchCall asked_by(std::vector<std::string> words,
+                         std::vector<std::string> variables = {},
+                         std::string_view driver_library = test::absent_driver) {
   std::optional<wire::FetchCall> asked;
   const CannedService service{[&](const wire::ParsedCall& call) {
     if (call.method == "Pins")
@@ -219,19 +221,34 @@ wire::FetchCall asked_by(std::vector<std::string> words, std::vector<std::string
     EXPECT_EQ(call.flow, wire::Flow::more);
     return std::vector{wire::encode_reply(test::fetched())};
   }};
-  const Ran ran = run_cli(words, service.environment(std::move(variables)));
+  const Ran ran = run_cli(words, service.environment(std::move(variables)), {}, driver_library);
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   return *asked;
 }
 
 TEST(Commands, FetchAsksForEveryArchitectureUnlessToldOtherwise) {
-  EXPECT_TRUE(asked_by({"fetch", "nms"}).archs.empty());
+  const auto everything = asked_by({"fetch", "nms"});
+  EXPECT_TRUE(everything.archs.empty());
+  EXPECT_FALSE(everything.driver);
   const auto call = asked_by({"fetch", "nms", "softnms", "--arch", "8.9,9.0", "--arch", "sm_120"});
   ASSERT_EQ(call.archs.size(), 3U);
   EXPECT_EQ(call.archs[2].number(), 120);
   ASSERT_EQ(call.slots.size(), 2U);
   EXPECT_EQ(call.slots[1].text(), "softnms");
   EXPECT_FALSE(call.offline);
+}
+
+TEST(Commands, FetchAsksForTheGpusAndTheDriverOfThisMachine) {
+  ASSERT_EQ(::setenv("SOFTCUDA_DEVICES", "sm_86,sm_90,sm_86", 1), 0);
+  ASSERT_EQ(::setenv("SOFTCUDA_DRIVER", "12.8", 1), 0);
+  const auto call = asked_by({"fetch", "nms"}, {}, LYK_SOFTCUDA);
+  ASSERT_EQ(call.archs.size(), 2U);
+  EXPECT_EQ(call.archs[0].number(), 86);
+  EXPECT_EQ(call.archs[1].number(), 90);
+  ASSERT_TRUE(call.driver);
+  EXPECT_EQ(call.driver->text(), "12.8");
+  // Whoever names GPUs may mean those of another machine.
+  EXPECT_FALSE(asked_by({"fetch", "nms", "--arch", "8.6"}, {}, LYK_SOFTCUDA).driver);
 }
 
 TEST(Commands, FetchAllAsksForWhatIsPinned) {

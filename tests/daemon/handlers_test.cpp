@@ -97,6 +97,25 @@ TEST_F(Handlers, FetchOfWhatIsHereNeedsNoNetwork) {
   EXPECT_EQ((*reply.fetched)[0].downloaded_bytes, 0U);
 }
 
+// What a driver cannot load is not fetched for it: here the newer library, which is not here.
+TEST_F(Handlers, FetchGoesByTheDriverAsAResolveDoes) {
+  const House::NamedFile old_build{"build/torch212-cxx11-cu126-x86_64-linux/k.so", "old"};
+  const House::NamedFile new_build{"build/torch212-cxx11-cu130-x86_64-linux/k.so", "new"};
+  house_.pin("two", {old_build, new_build});
+  house_.store(old_build);
+  ASSERT_TRUE(service_->reload());
+  wire::FetchCall call{.slots = {slot("two")},
+                       .archs = {Arch::parse("8.6").value()},
+                       .offline = true,
+                       .pin = {},
+                       .pin_name = {}};
+  EXPECT_EQ(refused(call).code, Code::offline);
+  call.driver = CudaVersion{13, 0};
+  EXPECT_EQ(refused(call).code, Code::offline);
+  call.driver = CudaVersion{12, 4};
+  EXPECT_EQ(ask<wire::FetchReply>(call).fetched->front().files, 1U);
+}
+
 TEST_F(Handlers, FetchSaysWhenNothingOfTheSlotCanBeHandedOut) {
   const House::NamedFile nothing{"images/nothing.cubin", "no device code"};
   const House::NamedFile other{"images/other.ptx",

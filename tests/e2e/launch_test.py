@@ -9,6 +9,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import device_files
 from world import ABI, SKIPPED, SLOT, Programs, RunningHub, World, make_repository, pin_text
 
 OPTIONS = argparse.ArgumentParser()
@@ -127,6 +128,27 @@ class Launch(unittest.TestCase):
         fetched = self.run_cli("fetch", SLOT, "--json", SOFTCUDA_DEVICES="sm_86").json()["fetched"][0]
         everything = self.run_cli("fetch", SLOT, "--arch", "all", "--json").json()["fetched"][0]
         self.assertLess(fetched["files"], everything["files"])
+
+    def test_fetch_takes_what_this_machines_driver_can_load(self):
+        with tempfile.TemporaryDirectory(prefix="lyk_hub.") as made:
+            folder, kernels, builds = Path(made), device_files.abi_kernels(), []
+            for cuda, target, listed in (("cu128", "sm_80", "8.0"), ("cu130", "sm_86", "8.0,8.6")):
+                library = folder / f"{cuda}.so"
+                library.write_bytes(device_files.fatbin({target: device_files.ptx(target, kernels)}))
+                builds += ["--library", f"torch212-cxx11-{cuda}-x86_64-linux={library}={listed}"]
+            commit = make_repository(folder / "hub", *builds)["commit"]
+            hub = RunningHub(folder / "hub")
+            self.addCleanup(hub.errors)
+            with World(PROGRAMS, hub.url) as self.world:
+                self.world.pin(pin_text(commit, abi=ABI))
+                machine = {"SOFTCUDA_DEVICES": "sm_86", "SOFTCUDA_DRIVER": "12.8"}
+                fetched = self.run_cli("fetch", SLOT, "--json", **machine).json()["fetched"][0]
+                self.assertEqual(fetched["files"], 1)
+                resolve = ("resolve", SLOT, "--arch", "8.6", "--json", "--driver")
+                old = self.run_cli(*resolve, "12.8", HF_HUB_OFFLINE="1").json()
+                self.assertIn("cu128", old["file"])
+                new = self.run_cli(*resolve, "13.0").json()
+                self.assertIn("cu130", new["file"])
 
 
 if __name__ == "__main__":

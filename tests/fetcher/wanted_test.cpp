@@ -36,11 +36,13 @@ protected:
       listing.variant_archs[variant].push_back(arch(each));
   }
 
-  Names wanted(const Pin& pin, const Names& archs = {}) {
-    std::vector<Arch> parsed;
+  Names wanted(const Pin& pin,
+               const Names& archs = {},
+               std::optional<CudaVersion> driver = std::nullopt) {
+    std::vector<Device> devices;
     for (const std::string& each : archs)
-      parsed.push_back(arch(each));
-    const auto files = choose_wanted(listing, pin, parsed);
+      devices.push_back({arch(each), is_tegra_arch(arch(each)), driver});
+    const auto files = choose_wanted(listing, pin, devices);
     if (!files)
       return {str("error: ", files.error().message)};
     Names names;
@@ -145,6 +147,25 @@ TEST_F(WantedTest, ABuildWithoutAHintIsTakenForEveryArchitecture) {
   add("torch212-cxx11-cu126-x86_64-linux", 500, old_archs);
   add("torch212-cxx11-cu130-x86_64-linux", 900);
   EXPECT_EQ(wanted(abi_pin(), {"9.0"}).size(), 2U);
+}
+
+TEST_F(WantedTest, ABuildOfANewerCudaMajorThanTheDriversServesNothing) {
+  add("torch212-cxx11-cu126-x86_64-linux", 500, {"8.0"});
+  add("torch212-cxx11-cu130-x86_64-linux", 900, {"8.0", "8.6"});
+  const Names old_build{"torch212-cxx11-cu126-x86_64-linux"};
+  const Names new_build{"torch212-cxx11-cu130-x86_64-linux"};
+  EXPECT_EQ(wanted(abi_pin(), {"8.6"}), new_build) << "exactly, and any driver will do";
+  EXPECT_EQ(wanted(abi_pin(), {"8.6"}, CudaVersion{13, 0}), new_build);
+  EXPECT_EQ(wanted(abi_pin(), {"8.6"}, CudaVersion{12, 4}), old_build) << "by the lower minor";
+  add("torch212-cxx11-cu131-x86_64-linux", 100);
+  EXPECT_EQ(wanted(abi_pin(), {"8.6"}, CudaVersion{12, 4}), old_build) << "hints or none";
+}
+
+TEST_F(WantedTest, ADriverThatIsTooOldForEveryBuildLeavesNothingOut) {
+  add("torch212-cxx11-cu126-x86_64-linux", 500, {"8.0"});
+  add("torch212-cxx11-cu130-x86_64-linux", 900, {"9.0"});
+  EXPECT_EQ(wanted(abi_pin(), {"9.0"}, CudaVersion{12, 4}).size(), 2U)
+      << "so that a refusal can name every image";
 }
 
 TEST_F(WantedTest, VariantsOfThePinLimitWhatIsTaken) {

@@ -28,6 +28,16 @@ TEST(CodecFetch, CallIsAsItsGolden) {
   check_call("wire/fetch_call.json", call, Flow::more);
 }
 
+TEST(CodecFetch, CallForADriverIsAsItsGolden) {
+  check_call("wire/fetch_call.driver.json",
+             FetchCall{.slots = {slot_name()},
+                       .archs = {{8, 6, ArchVariant::none}},
+                       .pin = {},
+                       .pin_name = {},
+                       .driver = CudaVersion{12, 8}},
+             Flow::more);
+}
+
 TEST(CodecFetch, CallOfEveryPinIsShort) {
   check_call("wire/fetch_call.short.json", FetchCall{}, Flow::more);
 }
@@ -54,6 +64,8 @@ TEST(CodecFetch, RefusalsNameTheParameter) {
             "parameter 'slots[1]': it must be a string");
   EXPECT_EQ(refusal<FetchCall>(R"({"slots":[],"archs":["9.0","x"]})"),
             "parameter 'archs[1]': architecture 'x': write it as 9.0, sm_90 or sm_90a");
+  EXPECT_EQ(refusal<FetchCall>(R"({"slots":[],"driver":"new"})"),
+            "parameter 'driver': CUDA version 'new': write it as 13.0");
 }
 
 TEST(CodecProbe, CallIsAsItsGolden) {
