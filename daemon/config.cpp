@@ -1,9 +1,5 @@
 #include "daemon/config.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <array>
 #include <cerrno>
 #include <utility>
@@ -12,7 +8,6 @@
 #include "fetcher/small_file.hpp"
 #include "fetcher/toml.hpp"
 #include "proto/text.hpp"
-#include "proto/unique.hpp"
 
 namespace lyk::daemon {
 namespace {
@@ -107,18 +102,17 @@ Result<Config> parse_config(std::string_view toml, std::string_view source_name)
 
 Result<Config> load_config(const std::filesystem::path& path, MissingFile missing, uid_t own_uid) {
   const std::string name = path.string();
-  const UniqueFd fd{::open(name.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (!fd) {
-    if (errno == ENOENT && missing == MissingFile::is_empty)
+  const std::string what = str("open ", quoted(name));
+  LYK_TRY_ASSIGN(const std::optional<fetcher::RegularFile> file,
+                 fetcher::open_regular_file(name, what));
+  if (!file) {
+    if (missing == MissingFile::is_empty)
       return Config{};
-    return os_error(errno, str("open ", quoted(name)));
+    return os_error(ENOENT, what);
   }
-  struct ::stat found {};
-  if (::fstat(fd.get(), &found) != 0)
-    return os_error(errno, str("stat ", quoted(name)));
-  LYK_TRY(fetcher::check_ownership(found, name, own_uid));
+  LYK_TRY(fetcher::check_ownership(file->status, name, own_uid));
   LYK_TRY_ASSIGN(const std::string text,
-                 fetcher::read_small_file(fd.get(), limits::config_bytes_max, quoted(name)));
+                 fetcher::read_small_file(file->fd.get(), limits::config_bytes_max, quoted(name)));
   if (text.size() > limits::config_bytes_max)
     return Error{Code::invalid_argument,
                  str(name, ": larger than ", limits::config_bytes_max, " bytes")};

@@ -1,6 +1,5 @@
 #include "fetcher/pin_set.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,7 +12,6 @@
 #include "fetcher/small_file.hpp"
 #include "proto/limits.hpp"
 #include "proto/text.hpp"
-#include "proto/unique.hpp"
 
 namespace lyk::fetcher {
 
@@ -21,16 +19,12 @@ namespace {
 
 // The whole of a regular file, as far as one byte above the limit: the parser refuses that.
 Result<std::string> read_pin_file(const std::string& path) {
-  const UniqueFd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
-  if (!fd)
-    return os_error(errno, str("open ", quoted(path)));
-  struct stat status {};
-  if (::fstat(fd.get(), &status) != 0)
-    return os_error(errno, str("stat ", quoted(path)));
-  if (!S_ISREG(status.st_mode))
-    return Error{Code::io, str("open ", quoted(path), ": not a regular file")};
-  LYK_TRY(check_ownership(status, path, ::geteuid()));
-  return read_small_file(fd.get(), limits::pin_bytes_max, quoted(path));
+  const std::string what = str("open ", quoted(path));
+  LYK_TRY_ASSIGN(const std::optional<RegularFile> file, open_regular_file(path, what));
+  if (!file)
+    return os_error(ENOENT, what);
+  LYK_TRY(check_ownership(file->status, path, ::geteuid()));
+  return read_small_file(file->fd.get(), limits::pin_bytes_max, quoted(path));
 }
 
 // Its *.toml files in the order of their names.

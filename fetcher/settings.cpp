@@ -1,17 +1,15 @@
 #include "fetcher/settings.hpp"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
+#include <optional>
 
 #include "fetcher/small_file.hpp"
 #include "fetcher/white_space.hpp"
 #include "proto/text.hpp"
-#include "proto/unique.hpp"
 
 namespace lyk::fetcher {
 
@@ -224,16 +222,12 @@ Settings Settings::defaults() {
 }
 
 Result<Token> read_token_file(const std::filesystem::path& path) {
-  const UniqueFd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY)};
-  if (!fd) {
-    const int number = errno;
-    if (number == ENOENT || number == ENOTDIR)
-      return Token{};
-    return os_error(number, str("token file ", quoted(path.string())));
-  }
-  LYK_TRY_ASSIGN(
-      const std::string text,
-      read_small_file(fd.get(), token_bytes_max + 1, str("token file ", quoted(path.string()))));
+  const std::string what = str("token file ", quoted(path.string()));
+  LYK_TRY_ASSIGN(const std::optional<RegularFile> file, open_regular_file(path.string(), what));
+  if (!file)
+    return Token{};
+  LYK_TRY_ASSIGN(const std::string text,
+                 read_small_file(file->fd.get(), token_bytes_max + 1, what));
   return checked_token(text, path.string());
 }
 

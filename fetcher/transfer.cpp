@@ -1,6 +1,7 @@
 #include "fetcher/transfer.hpp"
 
 #include <curl/curl.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -224,6 +225,17 @@ std::string trust_of(const Certificates& certificates) {
                       : str(certificates.source, " ", quoted(path));
 }
 
+// OpenSSL opens the file by itself, and would wait for the writer of a named pipe where nothing can
+// stop it. Everything else that is wrong with it is told when it is used.
+Result<void> check_certificates(const Certificates& certificates) {
+  struct ::stat found {};
+  if (!certificates.file.empty() && ::stat(certificates.file.c_str(), &found) == 0 &&
+      !S_ISREG(found.st_mode))
+    return Error{Code::invalid_argument,
+                 str(trust_of(certificates), " cannot be used: not a regular file")};
+  return {};
+}
+
 Error certificate_error(CURL* curl, std::string_view reason, const Settings& settings) {
   long proxy_result = 0;
   (void)curl_easy_getinfo(curl, CURLINFO_PROXY_SSL_VERIFYRESULT, &proxy_result);  // 0 if unknown
@@ -287,6 +299,7 @@ Connection::Connection(Connection&&) noexcept = default;
 Connection& Connection::operator=(Connection&&) noexcept = default;
 
 Result<Connection> Connection::open(const Settings& settings, CancelToken cancel) {
+  LYK_TRY(check_certificates(settings.certificates));
   auto state = std::make_unique<State>();
   state->settings = &settings;
   state->cancel = std::move(cancel);

@@ -115,6 +115,13 @@ TEST_F(ConfigFile, OfAnotherUserIsRefused) {
   EXPECT_TRUE(load_config(path(), MissingFile::is_empty, 12'345));
 }
 
+TEST_F(ConfigFile, ThatIsAPipeIsRefusedAtOnce) {
+  ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
+  const auto config = load_config(path(), MissingFile::is_empty, ::geteuid());
+  ASSERT_FALSE(config);
+  EXPECT_EQ(config.error().message, "open '" + path() + "': not a regular file");
+}
+
 TEST_F(ConfigFile, OfEndlessLengthIsRefused) {
   write(std::string(limits::config_bytes_max + 1, '#'));
   const auto config = load_config(path(), MissingFile::is_empty, ::geteuid());

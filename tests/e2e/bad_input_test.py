@@ -144,6 +144,15 @@ class Services(BadInput):
         self.refused(self.world.run("list", LIBREYOLO_KERNELS_EXEC="0"), 5, str(self.world.socket),
                      "LIBREYOLO_KERNELS_EXEC=0")
 
+    def test_a_pipe_in_place_of_a_file_is_told_at_once_and_leaves_no_service_behind(self):
+        pipe = self.world.folder / "pipe"
+        os.mkfifo(pipe, 0o600)
+        self.refused(self.world.run("list", HF_TOKEN_PATH=str(pipe)), 2, str(pipe), "not a regular file")
+        config = self.world.pins.parent / "daemon.toml"
+        os.mkfifo(config, 0o600)
+        self.refused(self.world.run("list"), 2, str(config), "not a regular file")
+        self.world.settle()
+
     def test_a_program_that_is_not_there(self):
         self.refused(self.world.run("list", LIBREYOLO_KERNELS_EXEC="/nowhere/daemon"), 5, "/nowhere/daemon")
 

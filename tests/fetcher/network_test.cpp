@@ -1,5 +1,6 @@
 // Certificates and proxies: git and downloads reach the network in one and the same way.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <optional>
@@ -70,6 +71,17 @@ TEST_F(Network, ABundleThatIsNotThereIsNamed) {
   context->settings.certificates = {"/nowhere/bundle.pem", {}, "SSL_CERT_FILE"};
   const std::string said = outcome();
   EXPECT_TRUE(has(said, "SSL_CERT_FILE '/nowhere/bundle.pem' cannot be used")) << said;
+}
+
+// Nobody ever writes into this pipe: a library that reads it would wait for ever.
+TEST_F(Network, ABundleThatIsNoFileIsRefusedAtOnce) {
+  start({"--tls", folder / "tls"});
+  const std::string pipe = folder / "pipe.pem";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  context->settings.certificates = {pipe, {}, "SSL_CERT_FILE"};
+  const std::string said = outcome();
+  EXPECT_TRUE(has(said, str("SSL_CERT_FILE '", pipe, "' cannot be used: not a regular file")))
+      << said;
 }
 
 TEST_F(Network, ARedirectFromHttpsToHttpIsRefused) {

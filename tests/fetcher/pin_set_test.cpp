@@ -1,6 +1,7 @@
 #include "fetcher/pin_set.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -84,11 +85,13 @@ TEST_F(PinSetTest, AFileThatCannotBeReadIsRefusedWithItsCause) {
   fs::create_directories(folder / "usr/a.toml");
   write_pin(folder / "usr/b.toml", "b", "x/first");
   fs::create_symlink("/nowhere/at/all", folder / "usr/c.toml");
+  ASSERT_EQ(::mkfifo((folder / "usr/d.toml").c_str(), 0600), 0);
   const PinSet set = load();
   EXPECT_EQ(set.pins.size(), 1U);
-  ASSERT_EQ(set.refused.size(), 2U);
+  ASSERT_EQ(set.refused.size(), 3U);
   EXPECT_NE(set.refused[0].error.message.find("not a regular file"), std::string::npos);
   EXPECT_NE(set.refused[1].error.message.find("No such file"), std::string::npos);
+  EXPECT_NE(set.refused[2].error.message.find("not a regular file"), std::string::npos);
 }
 
 TEST_F(PinSetTest, AFileThatOthersMayWriteTakesItsSlotOutOfForce) {

@@ -63,6 +63,15 @@ TEST(Settings, ATokenFileThatIsNotThereIsNoToken) {
   EXPECT_TRUE(settings({{"HOME", "/dev/null"}}).token.value.empty());
 }
 
+TEST(Settings, ATokenFileThatIsNoFileIsRefusedAtOnce) {
+  const test::TempDir folder;
+  const std::string pipe = folder / "token";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const auto refused = settings_from_environment({{"HF_TOKEN_PATH", pipe}});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "token file '" + pipe + "': not a regular file");
+}
+
 TEST(Settings, ABadTokenIsRefusedWithoutBeingShown) {
   const auto bad = settings_from_environment({{"HF_TOKEN", "hf_se cret\x01"}});
   ASSERT_FALSE(bad);

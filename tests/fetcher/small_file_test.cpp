@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 
@@ -22,6 +23,37 @@ TEST(SmallFile, IsReadWholeAndOneByteBeyondTheLimitAtMost) {
   EXPECT_EQ(read(10), "0123456789");
   EXPECT_EQ(read(9), "0123456789") << "the tenth tells that there is more";
   EXPECT_EQ(read(3), "0123");
+}
+
+TEST(SmallFile, IsOpenedWithWhatIsKnownOfIt) {
+  const test::TempDir folder;
+  std::ofstream{folder / "file"} << "0123456789";
+  const auto file = open_regular_file(folder / "file", "open it");
+  ASSERT_TRUE(file && *file);
+  EXPECT_EQ((*file)->status.st_size, 10);
+  EXPECT_EQ(read_small_file((*file)->fd.get(), 100, "it").value(), "0123456789");
+}
+
+TEST(SmallFile, ThatIsNotThereIsNoError) {
+  const test::TempDir folder;
+  std::ofstream{folder / "file"} << "";
+  for (const char* path : {"nothing", "file/below"}) {
+    const auto file = open_regular_file(folder / path, "open it");
+    ASSERT_TRUE(file) << path;
+    EXPECT_FALSE(*file) << path;
+  }
+}
+
+// Nobody ever writes into this pipe: who waited for that would wait for ever.
+TEST(SmallFile, ThatIsNoFileIsRefusedAtOnce) {
+  const test::TempDir folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  for (const std::string& path :
+       {std::string{folder / "pipe"}, folder.path().string(), std::string{"/dev/zero"}}) {
+    const auto file = open_regular_file(path, "open it");
+    ASSERT_FALSE(file) << path;
+    EXPECT_EQ(file.error().message, "open it: not a regular file") << path;
+  }
 }
 
 TEST(SmallFile, SaysWhatCannotBeRead) {
