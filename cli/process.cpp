@@ -1,10 +1,11 @@
 #include "cli/process.hpp"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <string_view>
+
+#include "proto/process.hpp"
 
 namespace lyk::cli {
 
@@ -30,30 +31,16 @@ void handle_signals() {
   struct sigaction ending {};
   ending.sa_handler = ::isatty(STDERR_FILENO) == 1 ? end_program_on_terminal : end_program;
   (void)::sigemptyset(&ending.sa_mask);  // cannot fail
-  struct sigaction ignoring {};
-  ignoring.sa_handler = SIG_IGN;
-  (void)::sigemptyset(&ignoring.sa_mask);
   // sigaction fails only for a signal that does not exist.
   (void)::sigaction(SIGINT, &ending, nullptr);
   (void)::sigaction(SIGTERM, &ending, nullptr);
-  (void)::sigaction(SIGPIPE, &ignoring, nullptr);
-}
-
-void occupy_standard_streams() {
-  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (::fcntl(fd, F_GETFD) >= 0)
-      continue;
-    // The lowest free number is `fd`, since those below it are taken. Without /dev/null nothing can
-    // be done, and the number stays free.
-    [[maybe_unused]] const int opened =
-        ::open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
-  }
 }
 
 }  // namespace
 
 void prepare_process() {
   occupy_standard_streams();
+  ignore_signals_of_writes();
   handle_signals();
 }
 

@@ -8,10 +8,8 @@
 namespace lyk::cli {
 
 // SIGINT and SIGTERM end the program with 128 + signal, by _exit, after a newline on stderr (so
-// that the shell's prompt does not stand in a half-drawn progress line). SIGPIPE is ignored: a
-// reader that leaves is seen by write. Standard streams that are closed are opened on /dev/null in
-// the wrong direction: no socket takes their place, and a result that nobody can get is still an
-// error.
+// that the shell's prompt does not stand in a half-drawn progress line). The rest is as
+// proto/process.hpp says.
 void prepare_process();
 
 }  // namespace lyk::cli

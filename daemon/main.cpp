@@ -22,6 +22,7 @@
 #include "proto/channel.hpp"
 #include "proto/limits.hpp"
 #include "proto/message.hpp"
+#include "proto/process.hpp"
 #include "proto/unique.hpp"
 #include "proto/words.hpp"
 
@@ -193,6 +194,8 @@ int run(const std::vector<std::string_view>& arguments) {
 }  // namespace lyk::daemon
 
 int main(int argc, char** argv) {
+  lyk::occupy_standard_streams();
+  lyk::ignore_signals_of_writes();
   try {
     return lyk::daemon::run({argv + 1, argv + argc});
   } catch (const std::exception& failure) {

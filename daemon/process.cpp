@@ -26,8 +26,6 @@ Result<UniqueFd> take_signals() {
     (void)::sigaddset(&mask, number);
   if (const int number = ::pthread_sigmask(SIG_BLOCK, &mask, nullptr); number != 0)
     return os_error(number, "block signals");
-  if (::signal(SIGPIPE, SIG_IGN) == SIG_ERR)
-    return os_error(errno, "ignore SIGPIPE");
   UniqueFd fd{::signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK)};
   if (!fd)
     return os_error(errno, "create a signalfd");

@@ -9,8 +9,7 @@
 
 namespace lyk::daemon {
 
-// SIGTERM, SIGINT and SIGHUP are blocked in every thread and come as a descriptor; SIGPIPE is
-// ignored.
+// SIGTERM, SIGINT and SIGHUP are blocked in every thread and come as a descriptor.
 Result<UniqueFd> take_signals();
 
 enum class Wish { stop, reload, none };

@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import pty
+import resource
 import select
 import signal
 import socket
@@ -112,6 +113,14 @@ class Program(unittest.TestCase):
                                  env=self.environment(), timeout=DEADLINE_S, text=True)
         self.assertEqual(ran.returncode, 6)
         self.assertEqual(ran.stderr, "libreyolo-kernels: write to standard output: No space left on device\n")
+
+    def test_an_output_that_may_not_grow_is_told(self):
+        with (self.folder / "out").open("wb") as out:
+            ran = subprocess.run([SETTINGS.program, "--help"], stdout=out, stderr=subprocess.PIPE, check=False,
+                                 env=self.environment(), timeout=DEADLINE_S, text=True,
+                                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1, 1)))
+        self.assertEqual(ran.returncode, 6)
+        self.assertEqual(ran.stderr, "libreyolo-kernels: write to standard output: File too large\n")
 
     def test_without_standard_streams_it_still_tells_by_its_exit_code(self):
         ran = subprocess.run(["sh", "-c", 'exec "$0" list <&- >&- 2>&-', SETTINGS.program], check=False,

@@ -49,13 +49,6 @@ TEST(Process, WhatIsTypedIsForTheCallerOfAPrivateInstance) {
   });
 }
 
-TEST(Process, ABrokenPipeIsNoReasonToDie) {
-  in_a_child([] {
-    ASSERT_TRUE(take_signals());
-    EXPECT_EQ(::raise(SIGPIPE), 0);
-  });
-}
-
 TEST(Process, DescriptorsAreRaisedToFit) {
   in_a_child([] {
     ::rlimit limit{};

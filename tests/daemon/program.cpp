@@ -9,6 +9,10 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+#include "proto/text.hpp"
 
 namespace lyk::daemon::test {
 namespace {
@@ -22,10 +26,13 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 }
 
 // In the child: nothing here may allocate, since another thread may have held the allocator.
+// `output` -1: the standard streams are closed.
 [[noreturn]] void become(
     char** arguments, char** environment, int output, int fd_3, char* listen_pid) {
-  (void)::dup2(output, STDOUT_FILENO);
-  (void)::dup2(output, STDERR_FILENO);
+  if (output < 0)
+    (void)::close(STDIN_FILENO);
+  for (const int fd : {STDOUT_FILENO, STDERR_FILENO})
+    (void)(output < 0 ? ::close(fd) : ::dup2(output, fd));
   if (fd_3 >= 0) {
     if (fd_3 == 3)
       (void)::fcntl(3, F_SETFD, 0);
@@ -54,10 +61,11 @@ Program::Program(const Setup& setup) {
   const std::vector<char*> argv = pointers(arguments);
   const std::vector<char*> envp = pointers(environment);
   char* listen_pid = setup.fd_3 >= 0 ? envp[envp.size() - 2] : nullptr;
+  const int output = setup.streams == Streams::ours ? writer.get() : -1;
   pid_ = ::fork();
   if (pid_ == 0)
-    become(const_cast<char**>(argv.data()), const_cast<char**>(envp.data()), writer.get(),
-           setup.fd_3, listen_pid);
+    become(const_cast<char**>(argv.data()), const_cast<char**>(envp.data()), output, setup.fd_3,
+           listen_pid);
 }
 
 Program::~Program() {
@@ -87,6 +95,11 @@ bool Program::waits_until_it_says(const std::string& text) {
 
 void Program::signal(int number) const {
   EXPECT_EQ(::kill(pid_, number), 0);
+}
+
+std::string Program::descriptor(int fd) const {
+  std::error_code none;
+  return std::filesystem::read_symlink(str("/proc/", pid_, "/fd/", fd), none).string();
 }
 
 Ended Program::wait() {

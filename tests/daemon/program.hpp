@@ -18,10 +18,12 @@ struct Ended {
 
 class Program {
 public:
+  enum class Streams { ours, closed };
   struct Setup {
     std::vector<std::string> arguments;
     std::vector<std::string> environment;  // "NAME=value"; nothing else is passed on
     int fd_3 = -1;                         // becomes descriptor 3, with LISTEN_FDS and LISTEN_PID
+    Streams streams = Streams::ours;       // stdin as ours, and what is written is its output
   };
   explicit Program(const Setup& setup);
   ~Program();  // kills what still runs
@@ -32,6 +34,8 @@ public:
   bool waits_until_it_says(const std::string& text);
   void signal(int number) const;
   Ended wait();
+  // Where one of its descriptors leads; empty: it is closed.
+  std::string descriptor(int fd) const;
   pid_t pid() const { return pid_; }
 
 private:

@@ -90,6 +90,20 @@ TEST_F(DaemonProgram, ReadsItsPinsAgainWhenItHangsUp) {
   EXPECT_EQ(daemon.wait().exit_code, 0);
 }
 
+TEST_F(DaemonProgram, ServesWithoutStandardStreams) {
+  auto listener = listen_at(house_.socket(), Admission::own_user);
+  ASSERT_TRUE(listener);
+  Program daemon({.arguments = arguments(),
+                  .environment = {},
+                  .fd_3 = listener->fd.get(),
+                  .streams = Program::Streams::closed});
+  EXPECT_FALSE(WirePeer::at(house_.socket()).ask("Status").empty());
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    EXPECT_EQ(daemon.descriptor(fd), "/dev/null") << fd;
+  daemon.signal(SIGTERM);
+  EXPECT_EQ(daemon.wait().exit_code, 0);
+}
+
 TEST_F(DaemonProgram, ASecondOneOnTheSameSocketLeavesWithAnExplanation) {
   Program first({.arguments = arguments(), .environment = {}});
   ASSERT_TRUE(first.waits_until_it_says("daemon.ready"));

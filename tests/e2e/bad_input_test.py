@@ -233,6 +233,15 @@ class Stores(BadInput):
         self.world.store.parent.chmod(0o555)
         self.refused(self.world.run("fetch", SLOT, "-q"), 6, str(self.world.store), "Permission denied")
 
+    def test_a_file_that_may_not_grow_is_told_and_kills_nobody(self):
+        self.world.pin(pin_text(self.big_repository(), repo="kernels-community/big", abi=ABI))
+        limited = ("prlimit", "--fsize=1048576")
+        self.refused(self.world.run("fetch", SLOT, "-q", prefix=limited), 6, "File too large")
+        daemon = self.world.start(prefix=limited)
+        self.refused(self.world.run("fetch", SLOT, "-q"), 6, "File too large")
+        self.assertIsNone(daemon.poll())
+        self.assertEqual(tree_of(self.world.store / "tmp"), {})
+
     def test_a_store_by_a_newer_version_is_left_alone(self):
         self.pinned()
         self.done(self.world.run("fetch", SLOT, "-q"))
