@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <optional>
@@ -183,8 +184,9 @@ int run(const std::vector<std::string_view>& arguments) {
     const std::string text{options->action == Action::help
                                ? help_text
                                : std::string_view{"libreyolo-kernelsd " LYK_VERSION "\n"}};
-    (void)std::fputs(text.c_str(), stdout);  // fflush tells
-    return std::fflush(stdout) == 0 ? 0 : info(Code::io).exit_code;
+    if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
+      return fail(os_error(errno, "write to standard output"));
+    return 0;
   }
   const Result<void> served = serve(*options);
   return served ? 0 : fail(served.error());

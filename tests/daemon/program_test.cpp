@@ -9,9 +9,12 @@
 
 #include <array>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 
 #include "daemon/activation.hpp"
+#include "proto/text.hpp"
+#include "proto/unique.hpp"
 #include "tests/daemon/house.hpp"
 #include "tests/daemon/wire_peer.hpp"
 
@@ -57,6 +60,19 @@ TEST_F(DaemonProgram, AMistakeIsOneLineAndItsExitCode) {
       ended.output,
       "<3>daemon.stop code=invalid_argument error=\"argument '--sokcet': not known; did you mean "
       "--socket?\"\n");
+}
+
+TEST_F(DaemonProgram, AHelpThatCannotBeWrittenIsTold) {
+  for (const char* word : {"--help", "--version"}) {
+    const std::string command = str("exec '", LYK_DAEMON_PROGRAM, "' ", word, " 2>&1 >/dev/full");
+    const UniqueHandle<FILE, ::pclose> program{::popen(command.c_str(), "re")};
+    ASSERT_NE(program, nullptr);
+    std::array<char, 256> line{};
+    ASSERT_NE(std::fgets(line.data(), line.size(), program.get()), nullptr);
+    EXPECT_STREQ(line.data(),
+                 "<3>daemon.stop code=no_space error=\"write to standard output: No space left on "
+                 "device\"\n");
+  }
 }
 
 TEST_F(DaemonProgram, ServesUntilItIsToldToStop) {
