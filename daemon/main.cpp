@@ -37,6 +37,10 @@ wire::Mode mode_of(const Options& options, const std::optional<Activation>& acti
   return options.mode.value_or(wire::Mode::user);
 }
 
+Keyboard keyboard_of(wire::Mode mode) {
+  return mode == wire::Mode::private_instance ? Keyboard::is_our_callers : Keyboard::stops_us;
+}
+
 // A private instance writes into its caller's stderr, so it says only what must be said.
 Log log_of(const Options& options, wire::Mode mode) {
   const Level usual = mode == wire::Mode::private_instance ? Level::error : Level::info;
@@ -79,9 +83,7 @@ void wait_for_the_end(Service& service,
                       const Server& server,
                       int signals,
                       const Notifier& notifier) {
-  const Keyboard keyboard = service.household().mode == wire::Mode::private_instance
-                                ? Keyboard::is_our_callers
-                                : Keyboard::stops_us;
+  const Keyboard keyboard = keyboard_of(service.household().mode);
   std::array<::pollfd, 2> fds{::pollfd{signals, POLLIN, 0}, ::pollfd{server.ended_fd(), POLLIN, 0}};
   while (true) {
     if (::poll(fds.data(), fds.size(), -1) <= 0)
@@ -115,11 +117,10 @@ Result<void> serve_as(const Options& options,
                       Caller& caller) {
   const wire::Mode mode = mode_of(options, activation);
   const Log log = log_of(options, mode);
+  hold_other_signals(keyboard_of(mode));
   log.info(event::start,
            {{"version", LYK_VERSION}, {"mode", wire::word(mode)}, {"uid", ::geteuid()}});
 
-  // Signals first: every later thread has them blocked.
-  LYK_TRY_ASSIGN(const UniqueFd signals, take_signals());
   keep_memory_small();
   LYK_TRY(fetcher::init_libraries());
 
@@ -131,7 +132,8 @@ Result<void> serve_as(const Options& options,
                                 .environment = environment,
                                 .log = log}));
 
-  // From here on we are there for others.
+  // From here on we are there for others. Signals first: every later thread has them blocked.
+  LYK_TRY_ASSIGN(const UniqueFd signals, take_signals());
   ServerLimits limits;
   limits.connections_max = make_room_for_connections(limits.connections_max);
   LYK_TRY_ASSIGN(Server server, Server::open(service, limits));

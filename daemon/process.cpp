@@ -19,6 +19,15 @@ constexpr std::size_t own_descriptors = limits::images_in_memory_max + 512;
 
 }  // namespace
 
+void hold_other_signals(Keyboard keyboard) {
+  ::sigset_t mask{};
+  (void)::sigemptyset(&mask);  // these fail for numbers that are no signals only
+  (void)::sigaddset(&mask, SIGHUP);
+  if (keyboard == Keyboard::is_our_callers)
+    (void)::sigaddset(&mask, SIGINT);
+  (void)::pthread_sigmask(SIG_BLOCK, &mask, nullptr);  // fails for a wrong first argument only
+}
+
 Result<UniqueFd> take_signals() {
   ::sigset_t mask{};
   (void)::sigemptyset(&mask);  // these fail for numbers that are no signals only

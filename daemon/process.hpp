@@ -9,14 +9,20 @@
 
 namespace lyk::daemon {
 
-// SIGTERM, SIGINT and SIGHUP are blocked in every thread and come as a descriptor.
+// A private instance shares the terminal of its caller.
+enum class Keyboard { stops_us, is_our_callers };
+
+// For the time until there is something to put away: a wish to stop ends the process at once, as it
+// ends any other. What is no such wish (SIGHUP, and SIGINT for the caller) waits.
+void hold_other_signals(Keyboard keyboard);
+
+// From now on SIGTERM, SIGINT and SIGHUP are blocked in every thread and come as a descriptor.
 Result<UniqueFd> take_signals();
 
 enum class Wish { stop, reload, none };
-enum class Keyboard { stops_us, is_our_callers };
 
-// One signal from the descriptor. A private instance shares the terminal of its caller, and what is
-// typed there (SIGINT) or its end (SIGHUP) is not for us: our caller's leaving is what ends us.
+// One signal from the descriptor. What is typed at the terminal of our caller (SIGINT) or its end
+// (SIGHUP) is not for us: our caller's leaving is what ends us.
 Wish read_wish(int signals, Keyboard keyboard);
 
 // Raises RLIMIT_NOFILE to fit this many connections besides what the daemon needs for itself.

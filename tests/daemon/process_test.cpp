@@ -49,6 +49,37 @@ TEST(Process, WhatIsTypedIsForTheCallerOfAPrivateInstance) {
   });
 }
 
+TEST(Process, BeforeSignalsAreTakenAWishToStopEndsIt) {
+  for (const Keyboard keyboard : {Keyboard::stops_us, Keyboard::is_our_callers})
+    EXPECT_EXIT(
+        {
+          hold_other_signals(keyboard);
+          (void)::raise(SIGTERM);
+        },
+        ::testing::KilledBySignal(SIGTERM), "");
+  EXPECT_EXIT(
+      {
+        hold_other_signals(Keyboard::stops_us);
+        (void)::raise(SIGINT);
+      },
+      ::testing::KilledBySignal(SIGINT), "");
+}
+
+TEST(Process, WhatIsNoWishToStopWaitsUntilSignalsAreTaken) {
+  in_a_child([] {
+    hold_other_signals(Keyboard::stops_us);
+    ASSERT_EQ(::raise(SIGHUP), 0);
+    const auto signals = take_signals();
+    ASSERT_TRUE(signals);
+    EXPECT_EQ(read_wish(signals->get(), Keyboard::stops_us), Wish::reload);
+  });
+  in_a_child([] {
+    hold_other_signals(Keyboard::is_our_callers);
+    ASSERT_EQ(::raise(SIGHUP), 0);
+    ASSERT_EQ(::raise(SIGINT), 0);
+  });
+}
+
 TEST(Process, DescriptorsAreRaisedToFit) {
   in_a_child([] {
     ::rlimit limit{};

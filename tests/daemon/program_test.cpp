@@ -106,6 +106,18 @@ TEST_F(DaemonProgram, ReadsItsPinsAgainWhenItHangsUp) {
   EXPECT_EQ(daemon.wait().exit_code, 0);
 }
 
+// Nobody reads what it says, so it waits in the middle of its start.
+TEST_F(DaemonProgram, IsStoppedWhileItStarts) {
+  for (int i = 0; i < 1000; ++i)
+    house_.write_pin(str("slot_", i), "nonsense = 1\n");
+  Program daemon({.arguments = arguments(), .environment = {}});
+  ASSERT_TRUE(daemon.waits_until_it_says("daemon.start"));
+  daemon.signal(SIGTERM);
+  const Ended ended = daemon.wait();
+  EXPECT_EQ(ended.exit_code, -1);
+  EXPECT_EQ(ended.output.find("daemon.ready"), std::string::npos) << ended.output;
+}
+
 TEST_F(DaemonProgram, ServesWithoutStandardStreams) {
   auto listener = listen_at(house_.socket(), Admission::own_user);
   ASSERT_TRUE(listener);
