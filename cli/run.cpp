@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <exception>
+#include <new>
 
 #include "cli/help.hpp"
 #include "cli/json_document.hpp"
@@ -100,6 +102,21 @@ struct Told {
   std::string_view driver_library;
 };
 
+// What no Result carries becomes one: memory that ran out, a fault in a library. Whoever reads JSON
+// gets their document for these too.
+Result<Report> run_guarded(const Command& command, const Invocation& invocation) {
+  std::string what{command.name};
+  for (const std::string& word : invocation.arguments.positionals())
+    what += str(' ', quoted(word));
+  try {
+    return command.run(invocation);
+  } catch (const std::bad_alloc&) {
+    return Error{Code::internal, str(what, ": out of memory")};
+  } catch (const std::exception& problem) {
+    return Error{Code::internal, str(what, ": ", problem.what())};
+  }
+}
+
 int run_command(const Command& command, const client::Environment& environment, const Told& told) {
   const std::span<const std::string> words = told.words;
   const std::string pointer = str(" (see ", program_name, ' ', command.name, " --help)");
@@ -112,11 +129,11 @@ int run_command(const Command& command, const client::Environment& environment, 
     return fail(told.terminal, words, annotate(checked.error(), command.name), pointer);
 
   const Preferences preferences = read_preferences(environment);
-  const auto report = command.run({.arguments = *arguments,
-                                   .environment = environment,
-                                   .preferences = preferences,
-                                   .terminal = told.terminal,
-                                   .driver_library = told.driver_library});
+  const auto report = run_guarded(command, {.arguments = *arguments,
+                                            .environment = environment,
+                                            .preferences = preferences,
+                                            .terminal = told.terminal,
+                                            .driver_library = told.driver_library});
   const std::string_view slot = slot_of(command, *arguments);
   if (!report)
     return fail(told.terminal, words, report.error(), advice(report.error(), slot));

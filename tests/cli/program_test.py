@@ -26,6 +26,11 @@ FETCHED = {"slot": "nms", "repo": "yolo/nms", "repo_type": "kernel", "commit": "
            "images": 2, "bytes": 1024, "downloaded_bytes": 1024, "adopted_bytes": 0, "warnings": []}
 
 
+def is_sanitized() -> bool:
+    """A sanitizer maps more memory than any limit that a test could set."""
+    return b"libasan" in subprocess.run(["ldd", SETTINGS.program], capture_output=True, check=True).stdout
+
+
 class Service:
     """Answers every call with `messages` and, where told to, nothing more until the caller has gone."""
 
@@ -113,6 +118,17 @@ class Program(unittest.TestCase):
                                  env=self.environment(), timeout=DEADLINE_S, text=True)
         self.assertEqual(ran.returncode, 6)
         self.assertEqual(ran.stderr, "libreyolo-kernels: write to standard output: No space left on device\n")
+
+    @unittest.skipIf(is_sanitized(), "needs a limit of its memory")
+    def test_memory_that_runs_out_is_told_in_the_document_too(self):
+        big = self.folder / "big.so"
+        with big.open("wb") as file:
+            file.truncate(4 << 30)
+        ran = self.run_program("inspect", str(big), "--json", preexec_fn=lambda: resource.setrlimit(
+            resource.RLIMIT_AS, (1 << 30, 1 << 30)))
+        message = f"inspect '{big}': out of memory"
+        self.assertEqual((ran.returncode, ran.stderr), (70, f"libreyolo-kernels: {message}\n"))
+        self.assertEqual(json.loads(ran.stdout)["error"]["message"], message)
 
     def test_an_output_that_may_not_grow_is_told(self):
         with (self.folder / "out").open("wb") as out:
