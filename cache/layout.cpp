@@ -127,14 +127,29 @@ Result<void> Layout::create(unsigned root_mode) const {
   for (auto at = missing.rbegin(); at != missing.rend(); ++at)
     LYK_TRY(make_folder(*at, *at == missing.front() ? root_mode : 0700U));
   LYK_TRY(check_owner());
-  for (const fs::path& folder :
-       {root_, root_ / "blobs", blobs(), git(), tmp(), locks(), quarantine()}) {
-    if (folder != root_)
-      LYK_TRY(make_folder(folder, 0700));
+  const auto check_access = [](const fs::path& folder) -> Result<void> {
     if (::faccessat(AT_FDCWD, folder.c_str(), R_OK | W_OK | X_OK, AT_EACCESS) != 0)
       return not_ours(errno, folder);
+    return {};
+  };
+  LYK_TRY(check_access(root_));
+  for (const fs::path& folder : folders()) {
+    LYK_TRY(make_folder(folder, 0700));
+    LYK_TRY(check_access(folder));
   }
   return {};
+}
+
+std::vector<fs::path> Layout::folders() const {
+  return {root_ / "blobs", blobs(), git(), tmp(), locks(), quarantine()};
+}
+
+bool Layout::has_all_folders() const {
+  const std::vector<fs::path> all = folders();
+  return std::all_of(all.begin(), all.end(), [](const fs::path& folder) {
+    struct stat status {};
+    return ::lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+  });
 }
 
 Result<void> Layout::check_owner() const {
@@ -153,12 +168,19 @@ Result<void> Layout::check_owner() const {
 }
 
 Result<void> Layout::check_folders() const {
-  for (const fs::path& folder : {root_ / "blobs", blobs(), git(), tmp(), locks(), quarantine()}) {
+  for (const fs::path& folder : folders()) {
     LYK_TRY_ASSIGN(const auto status, stat_entry(folder));
     if (status && !S_ISDIR(status->st_mode))
       return no_folder(folder, *status);
   }
   return {};
+}
+
+std::optional<PathIdentity> identity_of(const fs::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0)
+    return std::nullopt;
+  return PathIdentity{.device = status.st_dev, .inode = status.st_ino};
 }
 
 Result<Options::Disk> disk_kind(const fs::path& path) {

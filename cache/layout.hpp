@@ -48,13 +48,26 @@ public:
   // refused: not a folder, or one in which others may write. The caller names the store.
   Result<void> check_owner() const;
 
+  // Every folder of the store is there.
+  bool has_all_folders() const;
+
   // refused: one of the store's own folders is there and is a link or no folder. The root itself
   // may be a link: whoever moves a store moves all of it, so that a rename stays on one disk.
   Result<void> check_folders() const;
 
 private:
+  std::vector<std::filesystem::path> folders() const;  // below the root
   std::filesystem::path root_;
 };
+
+// What stays the same while a path leads to the same thing.
+struct PathIdentity {
+  dev_t device = 0;
+  ino_t inode = 0;
+  auto operator<=>(const PathIdentity&) const = default;
+};
+// Links are followed. Empty: nothing is there, or it cannot be looked at.
+std::optional<PathIdentity> identity_of(const std::filesystem::path& path);
 
 // What may be relied on at this path, by statfs.
 Result<Options::Disk> disk_kind(const std::filesystem::path& path);

@@ -108,6 +108,9 @@ public:
   ~Store();
 
   const std::filesystem::path& root() const;
+  // False once somebody has taken it away, or its index or a folder, or has put others there. What
+  // this one writes is lost then: open it anew. It costs a few questions to the file system.
+  bool is_in_place() const;
   std::uint64_t bytes_max() const;
   bool writable() const;
   // "open '/x/tmp': Read-only file system"; empty if writable.

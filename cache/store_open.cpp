@@ -23,17 +23,23 @@ Error store_error(Error error, const std::filesystem::path& root) {
   return annotate(std::move(error), str("store ", quoted(root.string())));
 }
 
-// An index that cannot be read is kept beside the new one, to be looked at.
-Result<void> put_index_aside(const std::filesystem::path& file) {
-  std::filesystem::path aside = file;
-  aside += ".damaged";
-  LYK_TRY(rename_file(file, aside));
+// SQLite finds them by their name. Whoever still has the index open whose they were must not share
+// them with the one that is made in its place.
+Result<void> remove_companions(const std::filesystem::path& file) {
   for (const char* suffix : {"-wal", "-shm", "-journal"}) {
     std::filesystem::path companion = file;
     companion += suffix;
     LYK_TRY(unlink_file(companion));
   }
   return {};
+}
+
+// An index that cannot be read is kept beside the new one, to be looked at.
+Result<void> put_index_aside(const std::filesystem::path& file) {
+  std::filesystem::path aside = file;
+  aside += ".damaged";
+  LYK_TRY(rename_file(file, aside));
+  return remove_companions(file);
 }
 
 IndexStamp stamp_of(const std::filesystem::path& file) {
@@ -89,6 +95,8 @@ Result<void> Store::State::open_writable() {
 
   const bool rebuild = options.access == Options::Access::rebuild;
   LYK_TRY_ASSIGN(const Lock making, locks.lock(making_lock_name, short_wait()));
+  if (!identity_of(placed.file))
+    LYK_TRY(remove_companions(placed.file));
   auto opened = Index::open_writer(placed.file, placed.journal);
   if (opened && rebuild)
     if (auto sound = opened->check(); !sound)
@@ -105,6 +113,10 @@ Result<void> Store::State::open_writable() {
     LYK_TRY_ASSIGN(reader, Index::open_reader(placed.file));
   }
   LYK_TRY_ASSIGN(open_lock, locks.try_lock(open_lock_name, Lock::Strength::shared));
+  opened_root = identity_of(layout.root());
+  index_file = placed.file;
+  if (placed.journal != Index::Journal::memory)
+    opened_index = identity_of(index_file);
   return {};
 }
 
@@ -116,6 +128,7 @@ Result<void> Store::State::open_read_only() {
   LYK_TRY(check_index_files(index_file));
   reader_stamp = stamp_of(index_file);
   LYK_TRY_ASSIGN(reader, Index::open_read_only(index_file));
+  opened_root = identity_of(layout.root());
   return {};
 }
 
@@ -136,6 +149,20 @@ Result<LockedIndex> Store::State::read() {
     reader_stamp = now;
   }
   return locked;
+}
+
+bool Store::is_in_place() const {
+  const State& state = *state_;
+  const auto is_the_same = [&](const std::filesystem::path& path, const PathIdentity& opened) {
+    const auto now = identity_of(path);
+    // What lives on another machine may get other numbers from time to time.
+    return now && (now == opened || !state.index_is_complete);
+  };
+  if (state.opened_root && !is_the_same(state.layout.root(), *state.opened_root))
+    return false;
+  if (state.opened_index && !is_the_same(state.index_file, *state.opened_index))
+    return false;
+  return !state.writer || state.layout.has_all_folders();
 }
 
 Result<Options::Disk> Store::State::disk_of_root() const {

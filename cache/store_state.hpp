@@ -101,14 +101,16 @@ struct Store::State {
   std::string read_only_reason;   // empty: writable
   bool index_is_complete = true;  // false: other hosts have indexes of their own
   std::optional<Lock> open_lock;  // says that the index is in use
+  std::filesystem::path index_file;
+  std::optional<PathIdentity> opened_root;
+  std::optional<PathIdentity> opened_index;  // absent: the index is in memory, or read only
   std::atomic<std::uint64_t> bytes_max{0};
   std::shared_ptr<std::atomic<std::uint64_t>> reserved_bytes =
       std::make_shared<std::atomic<std::uint64_t>>(0);
 
   std::mutex reader_mutex;
-  std::optional<Index> reader;       // absent: the index is in memory, and the writer reads too
-  std::filesystem::path index_file;  // read only: of `reader`
-  IndexStamp reader_stamp;           // the same, when it was opened
+  std::optional<Index> reader;  // absent: the index is in memory, and the writer reads too
+  IndexStamp reader_stamp;      // read only: of the index when `reader` was opened
   std::mutex writer_mutex;
   std::optional<Index> writer;  // absent: read only
   std::mutex pinned_mutex;

@@ -44,6 +44,7 @@ inline constexpr std::string_view fetch_done = "fetch.done";
 inline constexpr std::string_view fetch_failed = "fetch.failed";
 inline constexpr std::string_view fetch_warning = "fetch.warning";
 inline constexpr std::string_view quarantine = "store.quarantine";
+inline constexpr std::string_view store_gone = "store.gone";
 inline constexpr std::string_view store_changed = "store.changed";
 inline constexpr std::string_view internal = "internal";
 }  // namespace event

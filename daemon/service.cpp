@@ -86,8 +86,12 @@ Result<std::shared_ptr<cache::Store>> Service::store_to_rebuild() {
 
 Result<std::shared_ptr<cache::Store>> Service::open_store(cache::Options::Access access) {
   const auto store = store_.lock();
-  if (*store && access != cache::Options::Access::rebuild)
-    return *store;
+  if (*store && access != cache::Options::Access::rebuild) {
+    if ((*store)->is_in_place())
+      return *store;
+    log().warning(event::store_gone, {{"path", setup_.places.cache.string()},
+                                      {"then", "it is opened anew, with what is there now"}});
+  }
   store->reset();
   const std::shared_ptr<const Snapshot> current = snapshot();
   cache::Options options;

@@ -61,7 +61,7 @@ public:
   Result<void> reload();
 
   std::shared_ptr<const Snapshot> snapshot();
-  // An error only if it cannot be opened now.
+  // An error only if it cannot be opened now. One that was taken away meanwhile is opened anew.
   Result<std::shared_ptr<cache::Store>> store();
   // The same for starting the index anew: one that cannot be read is put aside.
   Result<std::shared_ptr<cache::Store>> store_to_rebuild();

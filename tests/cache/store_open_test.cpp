@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "cache/sqlite.hpp"
@@ -73,6 +74,60 @@ TEST(StoreOpen, MakesTheWholeLayout) {
   EXPECT_TRUE(fs::is_regular_file(root / "index.sqlite3"));
   EXPECT_TRUE(store.writable());
   EXPECT_EQ(store.read_only_reason(), "");
+}
+
+TEST(StoreOpen, KnowsWhenItIsNoLongerInItsPlace) {
+  const auto everything = [](const fs::path& root) { fs::remove_all(root); };
+  const auto a_folder = [](const fs::path& root) { fs::remove_all(root / "locks"); };
+  const auto the_index = [](const fs::path& root) { fs::remove(root / "index.sqlite3"); };
+  const auto contents = [](const fs::path& root) {
+    for (const auto& item : fs::directory_iterator(root))
+      fs::remove_all(item.path());
+  };
+  const auto by_another = [](const fs::path& root) {
+    fs::rename(root, fs::path{root} += ".old");
+    (void)open_store(options(root));
+  };
+  for (const std::function<void(const fs::path&)>& take_away :
+       {std::function<void(const fs::path&)>{everything},
+        {a_folder},
+        {the_index},
+        {contents},
+        {by_another}}) {
+    const lyk::test::TempDir folder;
+    const fs::path root = folder.path() / "store";
+    const Store store = open_store(options(root));
+    EXPECT_TRUE(store.is_in_place());
+    take_away(root);
+    EXPECT_FALSE(store.is_in_place());
+    EXPECT_TRUE(open_store(options(root)).is_in_place());
+  }
+}
+
+// SQLite finds the log of a database and its shared memory by their names, which both have.
+TEST(StoreOpen, OneThatWasTakenAwayDoesNoHarmToItsSuccessor) {
+  for (const char* taken_away : {"", "index.sqlite3"}) {
+    const lyk::test::TempDir folder;
+    const fs::path root = folder.path() / "store";
+    {
+      auto gone = std::make_unique<Store>(open_store(options(root)));
+      ASSERT_TRUE(put(*gone, entry("lost", "lost"), "lost"));
+      fs::remove_all(root / taken_away);
+      Store successor = open_store(options(root));
+      ASSERT_TRUE(put(successor, entry("kept", "kept"), "kept"));
+      (void)gone->remove(file_name("lost"));  // whatever comes of it
+      gone.reset();
+      ASSERT_TRUE(put(successor, entry("later", "later"), "later"));
+      expect_clean(successor);
+      Store beside = open_store(options(root));
+      EXPECT_TRUE(beside.find(file_name("kept")).value().has_value());
+    }
+    Store again = open_store(options(root));
+    EXPECT_TRUE(again.find(file_name("kept")).value().has_value());
+    EXPECT_TRUE(again.find(file_name("later")).value().has_value());
+    EXPECT_FALSE(again.find(file_name("lost")).value().has_value());
+    expect_clean(again);
+  }
 }
 
 TEST(StoreOpen, RefusesAStoreOfANewerRelease) {

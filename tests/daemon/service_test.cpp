@@ -72,6 +72,20 @@ TEST(Service, TheStoreIsOpenedAtTheFirstNeedAndTriedAgainLater) {
   EXPECT_EQ(service->store().value(), *store);  // the same one from now on
 }
 
+TEST(Service, AStoreThatIsTakenAwayIsOpenedAnew) {
+  House house;
+  house.pin_kernel();
+  const auto service = house.open();
+  const auto before = service->store().value();
+  ASSERT_TRUE(before->revisions());
+  std::filesystem::remove_all(house.cache());
+  const auto after = service->store();
+  ASSERT_TRUE(after) << after.error().message;
+  EXPECT_NE(*after, before);
+  EXPECT_TRUE((*after)->try_lock("anything"));
+  EXPECT_EQ(service->store().value(), *after);
+}
+
 TEST(Service, ALimitOfTheStoreIsChangedByAReload) {
   House house;
   const auto service = house.open();

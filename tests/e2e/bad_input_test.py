@@ -3,6 +3,7 @@ leaves everything as it was."""
 
 import os
 import resource
+import shutil
 import socket
 import sqlite3
 import subprocess
@@ -232,6 +233,18 @@ class Stores(BadInput):
         self.world.store.parent.mkdir()
         self.world.store.parent.chmod(0o555)
         self.refused(self.world.run("fetch", SLOT, "-q"), 6, str(self.world.store), "Permission denied")
+
+    def test_a_store_that_is_deleted_under_a_daemon_is_made_anew(self):
+        self.pinned()
+        self.world.start()
+        for take_away in (lambda: shutil.rmtree(self.world.store), lambda: shutil.rmtree(self.world.store / "locks"),
+                          (self.world.store / "index.sqlite3").unlink):
+            self.done(self.world.run("fetch", SLOT, "-q"))
+            take_away()
+            self.done(self.world.run("fetch", SLOT, "-q"))
+            self.done(self.world.run("resolve", SLOT, "--arch", "9.0"))
+            self.done(self.world.run("verify"))
+        self.assertIn("store.gone", self.world.log())
 
     def test_a_file_that_may_not_grow_is_told_and_kills_nobody(self):
         self.world.pin(pin_text(self.big_repository(), repo="kernels-community/big", abi=ABI))
