@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <initializer_list>
+#include <initializer_list>
 
 namespace lyk {
 
