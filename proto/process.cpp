@@ -5,7 +5,6 @@
 
 #include <csignal>
 #include <initializer_list>
-#include <initializer_list>
 
 namespace lyk {
 
