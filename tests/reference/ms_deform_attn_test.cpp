@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -195,21 +196,97 @@ TEST(MsDeformAttn, ASampleThatDoesNotCountIsNeitherReadNorGivenAGradient) {
   EXPECT_EQ(gradients.weights, std::vector<float>(5, 0));
 }
 
-TEST(MsDeformAttn, RoundsOncePerFusedOperation) {
-  // 0.7 * 3 - 0.5 and the sums after it, with and without the roundings in between, differ.
-  const auto problem =
-      one_level<float>(3, 3, {0.1F, 0.2F, 0.3F, 0.4F, 0.5F, 0.6F, 0.7F, 0.8F, 0.9F}, {0.7F, 0.6F});
-  const float y = std::fma(0.6F, 3.0F, -0.5F);
-  const float x = std::fma(0.7F, 3.0F, -0.5F);
-  const float ly = y - 1;
-  const float lx = x - 1;
+// One sample within a level of 3 x 3 cells, operation by operation: what it gives and adds to the
+// gradients.
+struct Step {
+  float value;
+  std::array<float, 4> cells;
+  float location_x;
+  float location_y;
+};
+
+Step step_of(const float* level, float location_x, float location_y, float scaled) {
+  const float y = std::fma(location_y, 3.0F, -0.5F);
+  const float x = std::fma(location_x, 3.0F, -0.5F);
+  const float ly = y - std::floor(y);
+  const float lx = x - std::floor(x);
   const float hy = 1 - ly;
   const float hx = 1 - lx;
-  float sum = (hy * lx) * 0.6F;
-  sum = std::fma(hy * hx, 0.5F, sum);
-  sum = std::fma(ly * hx, 0.8F, sum);
-  sum = std::fma(ly * lx, 0.9F, sum);
-  EXPECT_EQ(forward(problem), std::vector<float>{sum});
+  const float* first = level + 3 * static_cast<int>(y) + static_cast<int>(x);
+  const std::array<float, 4> v{first[0], first[1], first[3], first[4]};
+  const std::array<float, 4> w{hy * hx, hy * lx, ly * hx, ly * lx};
+  const float slope_y = std::fma(lx, v[3], std::fma(hx, v[2], std::fma(-lx, v[1], -hx * v[0])));
+  const float slope_x = std::fma(ly, v[3], std::fma(-ly, v[2], std::fma(hy, v[1], -hy * v[0])));
+  return {.value = std::fma(w[3], v[3], std::fma(w[2], v[2], std::fma(w[0], v[0], w[1] * v[1]))),
+          .cells = {w[0] * scaled, w[1] * scaled, w[2] * scaled, w[3] * scaled},
+          .location_x = (3 * slope_x) * scaled,
+          .location_y = (3 * slope_y) * scaled};
+}
+
+// Three channels of 3 x 3 cells and one query with two points, all of them inside.
+Problem<float> two_points_inside(unsigned seed) {
+  Problem<float> problem =
+      one_level<float>(3, 3, lyk::test::normal_floats(27, seed), std::vector<float>(4));
+  problem.sizes.channels = 3;
+  problem.sizes.queries = 1;
+  problem.sizes.points = 2;
+  problem.strides = {.batch = 27, .cell = 1, .head = 27, .channel = 9};
+  std::mt19937 generator{seed};
+  std::uniform_real_distribution<float> inside{0.2F, 0.8F};
+  for (float& location : problem.locations)
+    location = inside(generator);
+  problem.weights = {inside(generator), inside(generator)};
+  return problem;
+}
+
+TEST(MsDeformAttn, RoundsOncePerOperationInForward) {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    const Problem<float> problem = two_points_inside(seed);
+    std::vector<float> expected;
+    for (std::size_t channel = 0; channel < 3; ++channel) {
+      float sum = 0;
+      for (std::size_t point = 0; point < 2; ++point) {
+        const Step step = step_of(&problem.value[9 * channel], problem.locations[2 * point],
+                                  problem.locations[2 * point + 1], 0);
+        sum = std::fma(problem.weights[point], step.value, sum);
+      }
+      expected.push_back(sum);
+    }
+    ASSERT_EQ(forward(problem), expected) << seed;
+  }
+}
+
+TEST(MsDeformAttn, RoundsOncePerOperationInBackwardAndAddsInOrder) {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    const Problem<float> problem = two_points_inside(seed);
+    const std::vector<float> grad_output = lyk::test::normal_floats(3, seed + 1000);
+    Gradients<float> expected{.value = std::vector<float>(27),
+                              .locations = std::vector<float>(4),
+                              .weights = std::vector<float>(2)};
+    for (std::size_t point = 0; point < 2; ++point) {
+      const float location_x = problem.locations[2 * point];
+      const float location_y = problem.locations[2 * point + 1];
+      const auto row = static_cast<std::size_t>(std::fma(location_y, 3.0F, -0.5F));
+      const auto column = static_cast<std::size_t>(std::fma(location_x, 3.0F, -0.5F));
+      for (std::size_t channel = 0; channel < 3; ++channel) {
+        const float scaled = grad_output[channel] * problem.weights[point];
+        const Step step = step_of(&problem.value[9 * channel], location_x, location_y, scaled);
+        float* first = &expected.value[9 * channel + 3 * row + column];
+        first[0] += step.cells[0];
+        first[1] += step.cells[1];
+        first[3] += step.cells[2];
+        first[4] += step.cells[3];
+        expected.locations[2 * point] += step.location_x;
+        expected.locations[2 * point + 1] += step.location_y;
+        const float product = grad_output[channel] * step.value;
+        expected.weights[point] += product;
+      }
+    }
+    const Gradients<float> actual = backward(problem, grad_output);
+    ASSERT_EQ(actual.value, expected.value) << seed;
+    ASSERT_EQ(actual.locations, expected.locations) << seed;
+    ASSERT_EQ(actual.weights, expected.weights) << seed;
+  }
 }
 
 TEST(MsDeformAttn, GradientsAgreeWithFiniteDifferences) {
