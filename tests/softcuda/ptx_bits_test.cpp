@@ -91,6 +91,44 @@ TEST(PtxBits, TakesFieldsOutAndPutsThemIn) {
   expect_rows(rows);
 }
 
+TEST(PtxBits, JoinsATableWithAPredicate) {
+  const Row rows[] = {
+      {"lop3.or.b32 %d32|%qd, %a32, %b32, %c32, 0x80, 0;", 0xf, 0xff, 0xf, 0xf},
+      {"lop3.or.b32 _|%pd, %a32, %b32, %c32, 0x80, 0;", 1, 0xff, 0xf, 0xf},
+      {"lop3.or.b32 _|%pd, %a32, %b32, %c32, 0x80, 0;", 0, 0xf0, 0xf, 0xf},
+      {"lop3.or.b32 _|%pd, %a32, %b32, %c32, 0x80, %pa;", 1, 0xf0, 0xf, 0xf},
+      {"lop3.and.b32 _|%pd, %a32, %b32, %c32, 0xfe, %pc;", 0, 1, 1, 0},
+      {"lop3.and.b32 _|%pd, %a32, %b32, %c32, 0xfe, !%pc;", 1, 1, 1, 0},
+  };
+  expect_rows(rows);
+}
+
+TEST(PtxBits, FindsTheNthSetBit) {
+  const Row rows[] = {
+      {"fns.b32 %d32, %a32, %b32, %c32;", 4, 0x91, 1, 1},           // the first from bit 1 on
+      {"fns.b32 %d32, %a32, %b32, %c32;", 7, 0x91, 1, 2},           // the second
+      {"fns.b32 %d32, %a32, %b32, %c32;", 0xffffffff, 0x91, 1, 3},  // there is no third
+      {"fns.b32 %d32, %a32, %b32, %c32;", 4, 0x91, 6, 0xffffffff},  // downwards
+      {"fns.b32 %d32, %a32, %b32, %c32;", 0, 0x91, 6, 0xfffffffe},
+      {"fns.b32 %d32, %a32, %b32, %c32;", 4, 0x91, 4, 0},  // the bit itself
+      {"fns.b32 %d32, %a32, %b32, %c32;", 0xffffffff, 0x91, 5, 0},
+      {"fns.b32 %d32, %a32, %b32, %c32;", 0xffffffff, 0x91, 32, 1},
+  };
+  expect_rows(rows);
+}
+
+TEST(PtxBits, ExtendsLowBits) {
+  const Row rows[] = {
+      {"szext.clamp.s32 %d32, %a32, %b32;", 0xfffffff8, 0x18, 4},
+      {"szext.clamp.u32 %d32, %a32, %b32;", 8, 0x18, 4},
+      {"szext.clamp.s32 %d32, %a32, %b32;", 0x87654321, 0x87654321, 40},
+      {"szext.wrap.u32 %d32, %a32, %b32;", 0x21, 0x87654321, 40},
+      {"szext.clamp.s32 %d32, %a32, %b32;", 0, 0xffffffff, 0},
+      {"szext.wrap.s32 %d32, %a32, %b32;", 0, 0xffffffff, 32},
+  };
+  expect_rows(rows);
+}
+
 TEST(PtxBits, PermutesBytes) {
   const Row rows[] = {
       // Bytes 0..3 are those of a, 4..7 those of b.

@@ -336,6 +336,34 @@ void expect_division(Device& device, Wide a, Wide b) {
   EXPECT_EQ(device.get<std::uint64_t>(out, 4), halves(a / b, a % b));
 }
 
+std::vector<std::uint32_t> narrowed(const std::string& file_name, std::uint32_t low) {
+  constexpr std::uint32_t patterns = 1 << 16;
+  Device device{file(file_name)};
+  const Address out = device.allocate<std::uint32_t>(8 * patterns);
+  Launch launch;
+  launch.grid.x = patterns / 256;
+  launch.block.x = 256;
+  device.run_well("narrow", launch, Arguments{out, low});
+  return device.get<std::uint32_t>(out, 8 * patterns);
+}
+
+std::vector<std::uint32_t> widened(const std::string& file_name) {
+  constexpr std::uint32_t patterns = 256;
+  Device device{file(file_name)};
+  const Address out = device.allocate<std::uint32_t>(6 * patterns);
+  Launch launch;
+  launch.block.x = patterns;
+  device.run_well("widen", launch, Arguments{out});
+  return device.get<std::uint32_t>(out, 6 * patterns);
+}
+
+// The instructions of sm_100a against the toolkit's own code for sm_75, which has none.
+TEST(PtxCompiled, NarrowFloatsAreThoseOfTheToolkit) {
+  for (const std::uint32_t low : {0U, 0xffffU})
+    EXPECT_EQ(narrowed("ptx_quantise.sm_75.ptx", low), narrowed("ptx_quantise.sm_100a.ptx", low));
+  EXPECT_EQ(widened("ptx_quantise.sm_75.ptx"), widened("ptx_quantise.sm_100a.ptx"));
+}
+
 TEST(PtxCompiled, DivisionOfWideIntegersEqualsTheHosts) {
   constexpr std::uint64_t all = ~std::uint64_t{0};
   Device device{file("ptx_functions.ptx")};

@@ -32,6 +32,17 @@ TEST(PtxConvert, WidensAndCutsIntegers) {
   expect_rows(rows);
 }
 
+TEST(PtxConvert, PacksIntegersAndClampsThem) {
+  const Row rows[] = {
+      {"cvt.pack.sat.u16.s32 %d32, %a32, %b32;", 0xffff0000, 70000, 0xffffffff},
+      {"cvt.pack.sat.s16.s32 %d32, %a32, %b32;", 0x7fff8000, 70000, 0xfffe0000},
+      {"cvt.pack.sat.u8.s32.b32 %d32, %a32, %b32, %c32;", 0x5678ff03, 300, 3, 0x12345678},
+      {"cvt.pack.sat.s8.s32.b32 %d32, %a32, %b32, %c32;", 0x567880ff, 0xffffff00, 0xffffffff,
+       0x12345678},
+  };
+  expect_rows(rows);
+}
+
 TEST(PtxConvert, RoundsIntegersToFloats) {
   const Row rows[] = {
       {"cvt.rn.f32.s32 %d32, %a32;", 0xbf800000, 0xffffffff},
@@ -129,6 +140,8 @@ TEST(PtxConvert, RoundsFromFloatToFloat) {
       {"cvt.rn.bf16.f32 %d16, %a32;", 0x3f80, 0x3f808000},
       {"cvt.rn.bf16.f32 %d16, %a32;", 0x3f81, 0x3f808001},
       {"cvt.rz.bf16.f32 %d16, %a32;", 0x3f80, 0x3f80ffff},
+      {"cvt.rp.bf16.f32 %d16, %a32;", 0x3f81, 0x3f800001},
+      {"cvt.rm.bf16.f32 %d16, %a32;", 0xbf81, 0xbf800001},
       {"cvt.rn.relu.bf16.f32 %d16, %a32;", 0, 0xbf800000},
       {"cvt.f32.bf16 %d32, %a16;", 0x3f810000, 0x3f81},
       {"cvt.rn.f16.f64 %d16, %a64;", 0x3c01, 0x3ff0020000000001},

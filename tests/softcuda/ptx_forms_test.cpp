@@ -86,7 +86,7 @@ TEST(PtxForms, OfConversionsAreThoseOfTheManual) {
            "cvt.rn.relu.f32.s32 %f1, %r1;",
            "cvt.rn.bf16.u8 %h1, %h2;",
            "cvt.rzi.s8.bf16 %h1, %h2;",
-           "cvt.rm.bf16.f32 %h1, %f1;",
+           "cvt.rm.relu.bf16.f32 %h1, %f1;",
            "cvt.rn.sat.bf16.f32 %h1, %f1;",
            "cvt.rna.f16x2.f32 %r1, %f1, %f2;",
            "cvt.rn.sat.bf16x2.f32 %r1, %f1, %f2;",

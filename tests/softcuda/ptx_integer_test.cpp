@@ -56,6 +56,7 @@ TEST(PtxInteger, MultipliesToTheLowerHalfTheUpperHalfAndTheWhole) {
       {"mad.lo.s32 %d32, %a32, %b32, %c32;", 0xfffffffb, 0xfffffffd, 4, 7},
       {"mad.lo.u64 %d64, %a64, %b64, %c64;", 11, 2, 3, 5},
       {"mad.hi.u32 %d32, %a32, %b32, %c32;", 3, 0x80000000, 4, 1},
+      {"mad.hi.sat.s32 %d32, %a32, %b32, %c32;", 0x7fffffff, 0x40000000, 4, 0x7fffffff},
       {"mad.wide.u32 %d64, %a32, %b32, %c64;", 0xffffffff00000000, 0xffffffff, 0xffffffff,
        0xffffffff},
       {"mad.wide.s32 %d64, %a32, %b32, %c64;", 4, 0xffffffff, 6, 10},

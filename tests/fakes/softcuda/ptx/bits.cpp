@@ -1,4 +1,4 @@
-// Logic, shifts, bit fields and permutations.
+// Logic, shifts and permutations of bytes.
 #include <algorithm>
 #include <bit>
 #include <type_traits>
@@ -47,6 +47,22 @@ Step look_up_3(const Instruction& in, Thread& thread) {
   return Step::next;
 }
 
+// The same, and `list` holds the slots of p and q: whether any bit is set, joined with q.
+Step look_up_3_and(const Instruction& in, Thread& thread) {
+  const std::uint32_t* const slots = thread.function->lists.data() + in.list;
+  const bool other = (thread.r[slots[1]] != 0) != (in.flags != 0);
+  (void)look_up_3(in, thread);
+  thread.r[slots[0]] = get<std::uint32_t>(thread, in.d) != 0 && other ? 1 : 0;
+  return Step::next;
+}
+Step look_up_3_or(const Instruction& in, Thread& thread) {
+  const std::uint32_t* const slots = thread.function->lists.data() + in.list;
+  const bool other = (thread.r[slots[1]] != 0) != (in.flags != 0);
+  (void)look_up_3(in, thread);
+  thread.r[slots[0]] = get<std::uint32_t>(thread, in.d) != 0 || other ? 1 : 0;
+  return Step::next;
+}
+
 // ---- shifts: amounts beyond the size count as the size ----
 
 template <typename T>
@@ -86,93 +102,6 @@ Step funnel_left(const Instruction& in, Thread& thread) {
 Step funnel_right(const Instruction& in, Thread& thread) {
   const std::uint64_t both = thread.r[in.b] << 32 | thread.r[in.a];
   put(thread, in.d, static_cast<std::uint32_t>(both >> funnel_amount(in, thread)));
-  return Step::next;
-}
-
-// ---- fields ----
-
-// Position and length are 8 bits each. A signed field repeats its top bit, or the top bit of
-// the whole where the field goes beyond.
-template <typename T>
-Step extract_field(const Instruction& in, Thread& thread) {
-  constexpr std::uint32_t top = 8 * sizeof(T) - 1;
-  const std::uint32_t position = get<std::uint32_t>(thread, in.b) & 0xff;
-  const std::uint32_t length = get<std::uint32_t>(thread, in.c) & 0xff;
-  const std::uint64_t bits = get<std::make_unsigned_t<T>>(thread, in.a);
-  std::uint64_t fill = 0;
-  if (std::is_signed_v<T> && length != 0)
-    fill = bits >> std::min(position + length - 1, top) & 1;
-  std::uint64_t out = 0;
-  for (std::uint32_t i = 0; i <= top; ++i) {
-    const bool inside = i < length && position + i <= top;
-    out |= (inside ? bits >> (position + i) & 1 : fill) << i;
-  }
-  thread.r[in.d] = out;
-  return Step::next;
-}
-
-template <typename T>
-Step insert_field(const Instruction& in, Thread& thread) {
-  constexpr std::uint32_t size = 8 * sizeof(T);
-  const std::uint32_t position = get<std::uint32_t>(thread, in.c) & 0xff;
-  const std::uint32_t length = get<std::uint32_t>(thread, in.list) & 0xff;
-  const T inserted = get<T>(thread, in.a);
-  T out = get<T>(thread, in.b);
-  for (std::uint32_t i = 0; i < length && position + i < size; ++i) {
-    const T bit = T{1} << (position + i);
-    out = (inserted >> i & 1) != 0 ? out | bit : out & ~bit;
-  }
-  put(thread, in.d, out);
-  return Step::next;
-}
-
-// The place of the highest bit that differs from the sign; all ones if there is none. `flags` 1:
-// the shift that would bring it to the top.
-template <typename T>
-Step find_bit(const Instruction& in, Thread& thread) {
-  using Bits = std::make_unsigned_t<T>;
-  const T value = get<T>(thread, in.a);
-  const auto bits = static_cast<Bits>(std::is_signed_v<T> && value < 0 ? ~value : value);
-  std::uint32_t out = ~std::uint32_t{0};
-  if (bits != 0) {
-    const auto place = static_cast<std::uint32_t>(std::bit_width(bits)) - 1;
-    out = in.flags != 0 ? static_cast<std::uint32_t>(8 * sizeof(T)) - 1 - place : place;
-  }
-  put(thread, in.d, out);
-  return Step::next;
-}
-
-template <typename T>
-Step count_ones(const Instruction& in, Thread& thread) {
-  put(thread, in.d, static_cast<std::uint32_t>(std::popcount(get<T>(thread, in.a))));
-  return Step::next;
-}
-template <typename T>
-Step count_leading_zeros(const Instruction& in, Thread& thread) {
-  put(thread, in.d, static_cast<std::uint32_t>(std::countl_zero(get<T>(thread, in.a))));
-  return Step::next;
-}
-template <typename T>
-Step reverse_bits(const Instruction& in, Thread& thread) {
-  T value = get<T>(thread, in.a);
-  T out = 0;
-  for (std::size_t i = 0; i < 8 * sizeof(T); ++i, value >>= 1)
-    out = static_cast<T>(out << 1) | (value & 1);
-  put(thread, in.d, out);
-  return Step::next;
-}
-
-// Ones from bit a on, b of them. `flags`: whether both are taken modulo 32.
-Step make_mask(const Instruction& in, Thread& thread) {
-  std::uint32_t position = get<std::uint32_t>(thread, in.a);
-  std::uint32_t width = get<std::uint32_t>(thread, in.b);
-  if (static_cast<Amount>(in.flags) == Amount::wrap) {
-    position &= 31;
-    width &= 31;
-  }
-  const std::uint64_t ones = (std::uint64_t{1} << std::min(width, 32U)) - 1;
-  put(thread, in.d,
-      position >= 32 ? std::uint32_t{0} : static_cast<std::uint32_t>(ones << position));
   return Step::next;
 }
 
@@ -230,14 +159,26 @@ void decode_cnot(Decoding& in) {
   in.emit(logical_not, {.d = in.destination(type), .a = in.source(type)});
 }
 
+// lop3.b32 d, a, b, c, table; lop3.and and lop3.or: d|p, a, b, c, table, q.
 void decode_lop3(Decoding& in) {
+  const auto join = in.take_one_of({"and", "or"});
   (void)in.take_type();
-  Instruction parts{.d = in.destination(Type::b32),
+  const Operand& result = in.next_operand();
+  if (join && (result.kind != OperandKind::pair || result.elements.size() != 2))
+    return in.fail("lop3 with a predicate has two results");
+  Instruction parts{.d = in.destination_of(join ? result.elements[0] : result, Type::b32),
                     .a = in.source(Type::b32),
                     .b = in.source(Type::b32),
                     .c = in.source(Type::b32)};
   parts.constant = in.immediate().value_or(0);
-  in.emit(look_up_3, parts);
+  if (!join) {
+    in.emit(look_up_3, parts);
+    return;
+  }
+  const std::uint32_t slots[] = {in.destination_of(result.elements[1], Type::pred),
+                                 in.predicate(parts.flags, 1)};
+  parts.list = in.add_list(slots);
+  in.emit(*join == 0 ? look_up_3_and : look_up_3_or, parts);
 }
 
 void decode_shift(Decoding& in) {
@@ -259,57 +200,6 @@ void decode_funnel(Decoding& in) {
                                               .b = in.source(Type::b32),
                                               .c = in.source(Type::u32),
                                               .flags = static_cast<std::uint32_t>(amount)});
-}
-
-void decode_extract(Decoding& in) {
-  const Type type = in.take_type();
-  in.emit(pick_integer(type, []<typename T>(T) -> Execute { return extract_field<T>; }),
-          {.d = in.destination(type),
-           .a = in.source(type),
-           .b = in.source(Type::u32),
-           .c = in.source(Type::u32)});
-}
-
-void decode_insert(Decoding& in) {
-  const Type type = in.take_type();
-  in.emit(bytes_of(type) == 4 ? insert_field<std::uint32_t> : insert_field<std::uint64_t>,
-          {.d = in.destination(type),
-           .a = in.source(type),
-           .b = in.source(type),
-           .c = in.source(Type::u32),
-           .list = in.source(Type::u32)});
-}
-
-void decode_mask(Decoding& in) {
-  const std::size_t amount = in.choose({"clamp", "wrap"});
-  (void)in.take_type();
-  in.emit(make_mask, {.d = in.destination(Type::b32),
-                      .a = in.source(Type::b32),
-                      .b = in.source(Type::b32),
-                      .flags = static_cast<std::uint32_t>(amount)});
-}
-
-void decode_find(Decoding& in) {
-  const bool shift_amount = in.take("shiftamt");
-  const Type type = in.take_type();
-  in.emit(pick_integer(type, []<typename T>(T) -> Execute { return find_bit<T>; }),
-          {.d = in.destination(Type::u32), .a = in.source(type), .flags = shift_amount ? 1U : 0U});
-}
-
-void decode_count(Decoding& in) {
-  const bool wide = in.take_type() == Type::b64;
-  const Type type = wide ? Type::b64 : Type::b32;
-  const Instruction parts{.d = in.destination(Type::u32), .a = in.source(type)};
-  if (in.statement().opcode == "popc")
-    in.emit(wide ? count_ones<std::uint64_t> : count_ones<std::uint32_t>, parts);
-  else
-    in.emit(wide ? count_leading_zeros<std::uint64_t> : count_leading_zeros<std::uint32_t>, parts);
-}
-
-void decode_reverse(Decoding& in) {
-  const Type type = in.take_type();
-  in.emit(bytes_of(type) == 4 ? reverse_bits<std::uint32_t> : reverse_bits<std::uint64_t>,
-          {.d = in.destination(type), .a = in.source(type)});
 }
 
 void decode_permute(Decoding& in) {
@@ -334,13 +224,6 @@ void add_bits(DecodeTable& table) {
   table["shl"] = decode_shift;
   table["shr"] = decode_shift;
   table["shf"] = decode_funnel;
-  table["bfe"] = decode_extract;
-  table["bfi"] = decode_insert;
-  table["bmsk"] = decode_mask;
-  table["bfind"] = decode_find;
-  table["popc"] = decode_count;
-  table["clz"] = decode_count;
-  table["brev"] = decode_reverse;
   table["prmt"] = decode_permute;
 }
 

@@ -233,6 +233,12 @@ void decode_nanosleep(Decoding& in) {
   in.emit(do_nothing);
 }
 
+// For profilers.
+void decode_pmevent(Decoding& in) {
+  (void)in.immediate();
+  in.emit(do_nothing);
+}
+
 // griddepcontrol.launch_dependents and .wait: launches of one stream run one after another anyway.
 void decode_griddepcontrol(Decoding& in) {
   (void)in.choose({"launch_dependents", "wait"});
@@ -250,6 +256,8 @@ void start(Thread& thread, std::uint32_t function) {
   thread.state = ThreadState::ready;
   thread.waits_at = nullptr;
   thread.carry = 0;
+  thread.copies.clear();
+  thread.copy_groups = 0;
   thread.fences = 0;
   push_frame(thread, function, 0);
 }
@@ -261,6 +269,7 @@ void add_control(DecodeTable& table) {
   table["ret"] = decode_ret;
   table["exit"] = decode_exit;
   table["trap"] = decode_trap;
+  table["pmevent"] = decode_pmevent;
   table["nanosleep"] = decode_nanosleep;
   table["griddepcontrol"] = decode_griddepcontrol;
 }

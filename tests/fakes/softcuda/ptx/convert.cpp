@@ -162,6 +162,18 @@ Step convert(const Instruction& in, Thread& thread) {
   return Step::next;
 }
 
+// a above b, each cut to the range of T; what c has goes above both where there is room.
+template <typename T>
+Step pack_saturated(const Instruction& in, Thread& thread) {
+  constexpr std::uint32_t bits = 8 * sizeof(T);
+  const auto part = [&](std::uint32_t slot) -> std::uint32_t {
+    return static_cast<std::make_unsigned_t<T>>(clamped<T>(get<std::int32_t>(thread, slot)));
+  };
+  const std::uint64_t above = std::uint64_t{get<std::uint32_t>(thread, in.c)} << 2 * bits;
+  put(thread, in.d, static_cast<std::uint32_t>(above) | part(in.a) << bits | part(in.b));
+  return Step::next;
+}
+
 // ---- decoding ----
 
 template <typename Pick>
@@ -227,7 +239,28 @@ void decode_single(Decoding& in, std::uint32_t flags) {
                                       .flags = flags | bytes << register_shift});
 }
 
+// cvt.pack.sat.u16.s32 d, a, b; cvt.pack.sat.u8.s32.b32 d, a, b, c.
+void decode_pack(Decoding& in) {
+  (void)in.choose({"sat"});
+  const Type type = in.take_type();
+  (void)in.take_type();
+  const bool appends = in.take("b32");
+  Instruction parts{
+      .d = in.destination(Type::b32), .a = in.source(Type::s32), .b = in.source(Type::s32)};
+  parts.c = appends ? in.source(Type::b32) : in.function().constant(0);
+  in.emit(pick_number(type,
+                      []<typename T>(T) -> Execute {
+                        if constexpr (std::is_integral_v<T> && sizeof(T) < 4)
+                          return pack_saturated<T>;
+                        else
+                          return nullptr;
+                      }),
+          parts);
+}
+
 void decode_cvt(Decoding& in) {
+  if (in.take("pack"))
+    return decode_pack(in);
   std::uint32_t flags = take_rounding(in);
   if (in.take("ftz"))
     flags |= flush_flag;

@@ -360,9 +360,10 @@ lyk::Result<void> Decoding::finish() {
 Decode decode_function(std::string_view opcode) {
   static const DecodeTable table = [] {
     DecodeTable out;
-    for (const auto add : {add_integer, add_packed_bytes, add_bits, add_carry, add_float,
-                           add_transcendental, add_compare, add_convert, add_move, add_load_store,
-                           add_atomic, add_control, add_barrier, add_warp})
+    for (const auto add :
+         {add_integer, add_packed_bytes, add_bits, add_fields, add_carry, add_float,
+          add_transcendental, add_compare, add_convert, add_move, add_load_store, add_atomic,
+          add_async_copy, add_hints, add_control, add_barrier, add_warp})
       add(out);
     return out;
   }();

@@ -42,6 +42,8 @@ constexpr std::array sets{
     WordSet{"eviction",
             "L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate"},
     WordSet{"eviction2", "L2::evict_normal|L2::evict_first|L2::evict_last"},
+    WordSet{"policy", "$eviction2|L2::evict_unchanged"},
+    WordSet{"second_policy", "L2::evict_first|L2::evict_unchanged"},
     WordSet{"prefetch_size", "L2::64B|L2::128B|L2::256B"},
 };
 

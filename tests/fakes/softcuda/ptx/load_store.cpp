@@ -1,4 +1,4 @@
-// ld and st, of single values and vectors, in every state space; prefetches, which do nothing.
+// ld and st, of single values and vectors, in every state space.
 #include <algorithm>
 #include <cstring>
 #include <initializer_list>
@@ -161,6 +161,7 @@ void check_shape(Decoding& in, const Shape& shape, Space space) {
       words, [](std::string_view word) { return word.starts_with("L2::evict_"); });
   const std::uint32_t bytes = bytes_of(shape.type) * shape.count;
   const bool wide = bytes == 2 * bytes_max && bytes_of(shape.type) < bytes_max &&
+                    in.statement().opcode != "ldu" &&
                     (space == Space::generic || (space == Space::global && !in_constants));
   if (wide)
     in.require(wide_access);
@@ -254,21 +255,12 @@ void decode_store(Decoding& in) {
   in.emit(choice.vector, parts);
 }
 
-// prefetch{.space}.level [a], prefetchu.L1 [a]: no effect that a program could see.
-void decode_prefetch(Decoding& in) {
-  (void)take_memory_words(in);
-  (void)in.take_one_of({"L1", "L2"});  // a level with a policy is one of the memory words
-  (void)in.address();
-}
-
 }  // namespace
 
 void add_load_store(DecodeTable& table) {
   table["ld"] = decode_load;
   table["st"] = decode_store;
   table["ldu"] = decode_load;
-  table["prefetch"] = decode_prefetch;
-  table["prefetchu"] = decode_prefetch;
 }
 
 }  // namespace softcuda::ptx

@@ -20,7 +20,7 @@ constexpr std::array forms{
     Form{"ld.relaxed|acquire.$scope[.global][.$eviction]<load_hints>.$memory"},
     Form{"ld.relaxed|acquire.$scope.$shared[.$vector].$memory"},
     Form{"ld[.mmio].relaxed.sys[.global].$memory"},
-    Form{"ldu[.global][.$vector].$memory"},
+    Form{"ldu[.global][.v2|v4].$memory"},
 
     // ---- stores ----
     Form{"st[.weak][.global][.$store_cache]<store_hints>.$memory"},
@@ -34,8 +34,17 @@ constexpr std::array forms{
 
     // ---- hints ----
     Form{"prefetch[.global|local].L1|L2"},
-    Form{"prefetch.global.L2::evict_last|L2::evict_normal", {"sm_80", {7, 4}}},
+    Form{"prefetch[.global].L2::evict_last|L2::evict_normal", {"sm_80", {7, 4}}},
     Form{"prefetchu.L1"},
+    Form{"applypriority[.global].L2::evict_normal", {"sm_80", {7, 4}}},
+    Form{"createpolicy:fractional.$policy[.$second_policy].b64", {"sm_80", {7, 4}}},
+    Form{"createpolicy:range[.global].$policy[.$second_policy].b64", {"sm_80", {7, 4}}},
+    Form{"createpolicy:cvt.L2.b64", {"sm_80", {7, 4}}},
+
+    // ---- asynchronous copies ----
+    Form{"cp:async.ca|cg.shared|shared::cta.global[.L2::cache_hint][.$prefetch_size]",
+         {"sm_80", {7, 0}}},
+    Form{"cp:async.commit_group|wait_group|wait_all", {"sm_80", {7, 0}}},
 
     // ---- atomic operations ----
     Form{"atom<atom>.add.u32|s32|u64|f32"},
@@ -89,10 +98,10 @@ constexpr std::array forms{
     Form{"barrier:cta:red:popc[.aligned].u32", {"sm_30", {7, 8}}},
     Form{"barrier:cta:red:and|or[.aligned].pred", {"sm_30", {7, 8}}},
     Form{"membar.cta|gl|sys"},
-    Form{"membar.proxy.alias", {"sm_60", {7, 5}}},
-    Form{"fence.proxy.alias", {"sm_70", {7, 5}}},
+    Form{"membar:proxy:alias", {"sm_60", {7, 5}}},
+    Form{"fence:proxy:alias", {"sm_70", {7, 5}}},
     Form{"fence[.sc|acq_rel|acquire|release].$scope", {"sm_70", {6, 0}}},
-    Form{"fence.proxy.async[.global|$shared]", {"sm_90", {8, 0}}},
+    Form{"fence:proxy:async[.global|shared::cta|shared::cluster]", {"sm_90", {8, 0}}},
 
     // ---- warps ----
     Form{"shfl.sync.up|down|bfly|idx.b32", {"sm_30", {5, 1}}},
@@ -108,7 +117,7 @@ constexpr std::array forms{
     // ---- control ----
     Form{"bra|call|ret[.uni]"},
     Form{"brx:idx[.uni]", {"sm_30", {6, 0}}},
-    Form{"exit|trap"},
+    Form{"exit|trap|pmevent"},
     Form{"nanosleep.u32", {"sm_70", {6, 2}}},
     Form{"griddepcontrol.launch_dependents|wait", {"sm_90", {7, 8}}},
 };

@@ -58,6 +58,16 @@ enum class ThreadState : std::uint8_t { ready, at_barrier, at_warp_operation, ex
 
 struct Block;
 
+// A copy of cp.async that is not done yet.
+struct PendingCopy {
+  const Instruction* at;
+  Address to;    // in shared memory
+  Address from;  // in global memory
+  std::uint32_t bytes;
+  std::uint32_t source_bytes;  // the others become zero
+  std::uint32_t group;
+};
+
 struct Thread {
   std::uint64_t* r = nullptr;  // the slots of the current frame
   const Function* function = nullptr;
@@ -84,6 +94,8 @@ struct Thread {
   std::vector<std::uint8_t> local_written;
   std::vector<std::byte> parameters;  // of device function calls
   std::vector<Frame> frames;
+  std::vector<PendingCopy> copies;  // in the order in which they were started
+  std::uint32_t copy_groups = 0;    // committed so far
 };
 
 struct Barrier {
