@@ -139,10 +139,11 @@ Result<bool> Hub::is_there(const Driver& driver, std::int32_t number, const Loss
 Result<EnteredGpu> Hub::enter(const Driver& driver, std::int32_t number, lyk_cu_stream stream) {
   LYK_TRY_ASSIGN(Gpu gpu, find_gpu(driver, number));
   LYK_TRY(check_default_stream(driver.cu, gpu, stream));
-  if (auto current = CurrentContext::enter(driver.cu, gpu.context))
-    return EnteredGpu{gpu, *std::move(current)};
-  else if (current.error().code != Code::not_found)
-    return std::move(current).error();
+  auto known = CurrentContext::enter(driver.cu, gpu.context);
+  if (known)
+    return EnteredGpu{gpu, *std::move(known)};
+  if (known.error().code != Code::not_found)
+    return std::move(known).error();
   LYK_TRY_ASSIGN(gpu.context, find_primary_context(driver.cu, gpu.device));
   states_[static_cast<std::size_t>(number)].context.store(gpu.context, std::memory_order_release);
   LYK_TRY_ASSIGN(CurrentContext current, CurrentContext::enter(driver.cu, gpu.context));

@@ -88,7 +88,7 @@ void answer_by_arch(UniqueFd connection, const HubImage& image) {
     auto frame = channel.read_frame();
     if (!frame || !*frame)
       return;
-    const bool fits = (*frame)->text.find("\"arch\":\"9.0\"") != std::string::npos;
+    const bool fits = (*frame)->text.find(R"("arch":"9.0")") != std::string::npos;
     const auto written = fits ? channel.write_frame(wire::encode_reply(image.reply), image.fd.get())
                               : channel.write_frame(refusal);
     if (!written)
@@ -198,6 +198,7 @@ TEST(NoImage, IsToldOnceHoweverManyThreadsMeetIt) {
       in_child(softcuda_variables({{"SOFTCUDA_DEVICES", "sm_75,sm_90"}}), []() -> std::string {
         WorldOfSomeImages some;
         std::vector<std::unique_ptr<GpuCall>> calls;
+        calls.reserve(6);
         const SoftGpu without{0};
         for (int i = 0; i < 3; ++i)
           calls.push_back(std::make_unique<GpuCall>(without, tiny, 1, 0));
