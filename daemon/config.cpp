@@ -4,9 +4,9 @@
 #include <cerrno>
 #include <utility>
 
-#include "fetcher/ownership.hpp"
 #include "fetcher/small_file.hpp"
 #include "fetcher/toml.hpp"
+#include "proto/ownership.hpp"
 #include "proto/text.hpp"
 
 namespace lyk::daemon {
@@ -110,7 +110,7 @@ Result<Config> load_config(const std::filesystem::path& path, MissingFile missin
       return Config{};
     return os_error(ENOENT, what);
   }
-  LYK_TRY(fetcher::check_ownership(file->status, name, own_uid));
+  LYK_TRY(check_ownership(file->status, name, own_uid));
   LYK_TRY_ASSIGN(const std::string text,
                  fetcher::read_small_file(file->fd.get(), limits::config_bytes_max, quoted(name)));
   if (text.size() > limits::config_bytes_max)

@@ -8,9 +8,9 @@
 #include <optional>
 #include <system_error>
 
-#include "fetcher/ownership.hpp"
 #include "fetcher/small_file.hpp"
 #include "proto/limits.hpp"
+#include "proto/ownership.hpp"
 #include "proto/text.hpp"
 
 namespace lyk::fetcher {

@@ -1,8 +1,8 @@
-#include "fetcher/ownership.hpp"
+#include "proto/ownership.hpp"
 
 #include "proto/text.hpp"
 
-namespace lyk::fetcher {
+namespace lyk {
 
 Result<void> check_ownership(const struct ::stat& found, std::string_view name, uid_t own_uid) {
   if (found.st_uid != 0 && found.st_uid != own_uid)
@@ -14,4 +14,4 @@ Result<void> check_ownership(const struct ::stat& found, std::string_view name, 
   return {};
 }
 
-}  // namespace lyk::fetcher
+}  // namespace lyk

@@ -1,8 +1,8 @@
-#include "fetcher/ownership.hpp"
+#include "proto/ownership.hpp"
 
 #include <gtest/gtest.h>
 
-namespace lyk::fetcher {
+namespace lyk {
 namespace {
 
 struct ::stat file(uid_t owner, mode_t mode) {
@@ -27,4 +27,4 @@ TEST(Ownership, NobodyElseMay) {
 }
 
 }  // namespace
-}  // namespace lyk::fetcher
+}  // namespace lyk
