@@ -3,85 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <optional>
 
 #include "proto/text.hpp"
-#include "tests/fetcher/hub.hpp"
+#include "tests/fetcher/fetch_fixture.hpp"
 
 namespace lyk::fetcher {
 namespace {
 
 namespace fs = std::filesystem;
 
-using test::context_for;
-using test::FakeHub;
 using test::make_repo;
 using test::open_store;
 using test::pin_of;
-using test::snapshot;
-
-const char* const repo_name = "kernels-community/deformable-detr";
-const char* const library = "build/torch212-cxx11-cu130-x86_64-linux/x.so";
-const char* const cubin = "images/a.cubin";
-
-class Fetch : public testing::Test {
-protected:
-  GitId make(const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments{"--random", str(cubin, "=70000"), "--random",
-                                       str(library, "=300000")};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return make_repo(folder / "hub", arguments);
-  }
-  void start(const std::vector<std::string>& arguments = {}) {
-    hub = std::make_unique<FakeHub>(folder / "hub", arguments);
-    context = context_for(hub->ready("url"));
-  }
-  void configure(const std::string& hub_json) {
-    std::ofstream{folder / "hub/hub.json"} << hub_json;
-  }
-
-  Result<FetchReport> run(const Pin& pin) { return fetch(*store, pin, FetchOptions{*context, {}}); }
-
-  // A fetch that must fail, and leave the store as it was.
-  // The pin that proves by itself what has been fetched by git.
-  static Pin with_digests(Pin pin, const std::vector<FetchedFile>& files) {
-    for (const FetchedFile& file : files)
-      pin.digests.emplace(file.path, file.blob.sha256);
-    return pin;
-  }
-  Error refused(const Pin& pin) {
-    const auto before = snapshot_of_content();
-    auto report = run(pin);
-    EXPECT_FALSE(report);
-    EXPECT_EQ(snapshot_of_content(), before);
-    return report ? Error{Code::internal, "no error"} : report.error();
-  }
-
-  // Everything but the lock files, which are made by asking.
-  std::map<std::string, std::string> snapshot_of_content() {
-    auto files = snapshot(folder / "store");
-    std::erase_if(files, [](const auto& file) { return file.first.starts_with("locks/"); });
-    return files;
-  }
-
-  bool hub_saw(const std::string& text) {
-    return hub->counters().find(text) != std::string::npos ||
-           hub->control("GET", "/requests").find(text) != std::string::npos;
-  }
-
-  test::TempDir folder;
-  std::unique_ptr<FakeHub> hub;
-  std::optional<Context> context;
-  std::optional<cache::Store> store = open_store(folder / "store");
-};
-
-std::string error_of(const Result<FetchReport>& report) {
-  return report ? "no error" : report.error().message;
-}
-
-bool says(const Error& error, std::string_view text) {
-  return error.message.find(text) != std::string::npos;
-}
 
 TEST_F(Fetch, ProvesByGitAndDownloadsEveryWantedFile) {
   const GitId commit = make();
@@ -233,52 +166,6 @@ TEST_F(Fetch, WithATokenAnOpenRepoStaysOpen) {
   EXPECT_EQ(report->visibility, cache::Visibility::open);
 }
 
-TEST_F(Fetch, DigestsProveWithoutGit) {
-  const GitId commit = make();
-  start();
-  const auto by_git = run(pin_of(repo_name, commit));
-  ASSERT_TRUE(by_git) << error_of(by_git);
-  const Pin pin = with_digests(pin_of(repo_name, commit), by_git->files);
-  (void)hub->control("POST", "/reset");
-  store = open_store(folder / "other");
-  const auto report = run(pin);
-  ASSERT_TRUE(report) << error_of(report);
-  EXPECT_EQ(report->proof, cache::ProofKind::digests);
-  EXPECT_EQ(report->downloaded_bytes, 370000U);
-  EXPECT_FALSE(hub_saw("info/refs"));
-}
-
-TEST_F(Fetch, DigestsFindTheTypeOfTheRepo) {
-  const GitId commit = make({"--repo", str("models/", repo_name)});
-  start();
-  const auto by_git = run(pin_of(repo_name, commit));
-  ASSERT_TRUE(by_git) << error_of(by_git);
-  EXPECT_EQ(by_git->origin.type, RepoType::model);
-  const Pin pin = with_digests(pin_of(repo_name, commit), by_git->files);
-  store = open_store(folder / "other");
-  const auto report = run(pin);
-  ASSERT_TRUE(report) << error_of(report);
-  EXPECT_EQ(report->origin.type, RepoType::model);
-}
-
-TEST_F(Fetch, ADigestsPinNeedsNoEndpointAtAll) {
-  const GitId commit = make();
-  start();
-  const auto by_git = run(pin_of(repo_name, commit));
-  ASSERT_TRUE(by_git) << error_of(by_git);
-  const Pin pin = with_digests(pin_of(repo_name, commit), by_git->files);
-  store = open_store(folder / "other");
-  const Url good = context->settings.endpoint;
-  const Url dead = *Url::parse("http://127.0.0.1:1");
-  context->settings.endpoint = dead;
-  context->settings.mirrors = {dead};
-  const Error error = refused(pin);
-  EXPECT_TRUE(says(error, "; then from the mirror: the same")) << error.message;
-  context->settings.mirrors = {dead, good};
-  const auto report = run(pin);
-  ASSERT_TRUE(report) << error_of(report);
-}
-
 TEST_F(Fetch, ARedirectToAnythingButTheWebIsRefusedAtOnce) {
   const Pin pin = pin_of(repo_name, make());
   start();
@@ -289,20 +176,6 @@ TEST_F(Fetch, ARedirectToAnythingButTheWebIsRefusedAtOnce) {
   EXPECT_TRUE(says(error, "redirect (302) to 'file' refused")) << error.message;
   EXPECT_FALSE(hub_saw("objects/batch"));
   EXPECT_FALSE(says(error, "attempts")) << error.message;
-}
-
-TEST_F(Fetch, AFileOfUnknownSizeIsBoundedByTheStoresOwnLimit) {
-  const GitId commit = make();
-  start();
-  const auto by_git = run(pin_of(repo_name, commit));
-  ASSERT_TRUE(by_git) << error_of(by_git);
-  const Pin pin = with_digests(pin_of(repo_name, commit), by_git->files);
-  store = open_store(folder / "other");
-  store->set_bytes_max(100'000);
-  hub->misbehave("endless");
-  const Error error = refused(pin);
-  EXPECT_EQ(error.code, Code::no_space) << error.message;
-  EXPECT_TRUE(says(error, "cache_max_bytes is 100000")) << error.message;
 }
 
 TEST_F(Fetch, TheLfsBatchServesWhereTheLinkDoesNot) {

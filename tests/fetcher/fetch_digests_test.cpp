@@ -1,0 +1,76 @@
+#include <gtest/gtest.h>
+
+
+#include "proto/text.hpp"
+#include "tests/fetcher/fetch_fixture.hpp"
+
+namespace lyk::fetcher {
+namespace {
+
+using test::open_store;
+using test::pin_of;
+
+using FetchByDigests = Fetch;
+
+TEST_F(FetchByDigests, ProvesWithoutGit) {
+  const GitId commit = make();
+  start();
+  const auto by_git = run(pin_of(repo_name, commit));
+  ASSERT_TRUE(by_git) << error_of(by_git);
+  const Pin pin = with_digests(pin_of(repo_name, commit), by_git->files);
+  (void)hub->control("POST", "/reset");
+  store = open_store(folder / "other");
+  const auto report = run(pin);
+  ASSERT_TRUE(report) << error_of(report);
+  EXPECT_EQ(report->proof, cache::ProofKind::digests);
+  EXPECT_EQ(report->downloaded_bytes, 370000U);
+  EXPECT_FALSE(hub_saw("info/refs"));
+}
+
+TEST_F(FetchByDigests, FindsTheTypeOfTheRepo) {
+  const GitId commit = make({"--repo", str("models/", repo_name)});
+  start();
+  const auto by_git = run(pin_of(repo_name, commit));
+  ASSERT_TRUE(by_git) << error_of(by_git);
+  EXPECT_EQ(by_git->origin.type, RepoType::model);
+  const Pin pin = with_digests(pin_of(repo_name, commit), by_git->files);
+  store = open_store(folder / "other");
+  const auto report = run(pin);
+  ASSERT_TRUE(report) << error_of(report);
+  EXPECT_EQ(report->origin.type, RepoType::model);
+}
+
+TEST_F(FetchByDigests, NeedsNoEndpointAtAll) {
+  const GitId commit = make();
+  start();
+  const auto by_git = run(pin_of(repo_name, commit));
+  ASSERT_TRUE(by_git) << error_of(by_git);
+  const Pin pin = with_digests(pin_of(repo_name, commit), by_git->files);
+  store = open_store(folder / "other");
+  const Url good = context->settings.endpoint;
+  const Url dead = *Url::parse("http://127.0.0.1:1");
+  context->settings.endpoint = dead;
+  context->settings.mirrors = {dead};
+  const Error error = refused(pin);
+  EXPECT_TRUE(says(error, "; then from the mirror: the same")) << error.message;
+  context->settings.mirrors = {dead, good};
+  const auto report = run(pin);
+  ASSERT_TRUE(report) << error_of(report);
+}
+
+TEST_F(FetchByDigests, AFileOfUnknownSizeIsBoundedByTheStoresOwnLimit) {
+  const GitId commit = make();
+  start();
+  const auto by_git = run(pin_of(repo_name, commit));
+  ASSERT_TRUE(by_git) << error_of(by_git);
+  const Pin pin = with_digests(pin_of(repo_name, commit), by_git->files);
+  store = open_store(folder / "other");
+  store->set_bytes_max(100'000);
+  hub->misbehave("endless");
+  const Error error = refused(pin);
+  EXPECT_EQ(error.code, Code::no_space) << error.message;
+  EXPECT_TRUE(says(error, "cache_max_bytes is 100000")) << error.message;
+}
+
+}  // namespace
+}  // namespace lyk::fetcher
