@@ -204,7 +204,7 @@ std::string as_text(const Request& request, const wire::ProbeReply& reply, Colou
     facts.add("before", printable(*request.existing->revision));
   facts.add("license", printable(reply.license.value_or("not stated")));
   facts.add("proven", str(counted(reply.files.size(), "file"), ", ", counted(images, "image")));
-  facts.add("written", request.target.path.native());
+  facts.add("written", printable(request.target.path.native()));
   facts.add("parity", std::string{no_parity}, Paint::yellow);
   return facts.render(colours);
 }

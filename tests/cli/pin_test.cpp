@@ -58,6 +58,14 @@ TEST(PinCommand, WritesThePinBelowTheUsersConfiguration) {
 
 TEST(PinCommand, SaysThatNoParityRan) {
   Probing probing;
+TEST(PinCommand, APathCannotSendEscapeSequencesToTheTerminal) {
+  Probing probing;
+  const Ran ran = probing.pin({"--output", probing.path("a\x1b[2J")});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("a\\x1b[2J\n"), std::string::npos) << ran.out;
+  EXPECT_EQ(ran.out.find('\x1b'), std::string::npos) << ran.out;
+}
+
   EXPECT_NE(probing.pin({"--output", probing.path("a")}).out.find("parity:   not run"),
             std::string::npos);
   EXPECT_NE(probing.pin({"--output", "-"}).err.find("parity not run"), std::string::npos);
