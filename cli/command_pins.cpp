@@ -11,14 +11,14 @@ namespace lyk::cli {
 namespace {
 
 constexpr std::array<Example, 1> examples{{
-    {"pins", "every pin, and the files that were refused"},
+    {"pins", "every pin, and the files and folders that are refused"},
 }};
 
-std::string as_text(const std::vector<wire::Pin>& pins, Colours colours) {
-  if (pins.empty())
-    return "no slot is pinned\n";
+std::string as_text(const wire::PinsReply& reply, Colours colours) {
+  if (reply.pins.empty())
+    return no_pins_text(reply.refused);
   Table table{{{"SLOT"}, {"REPO"}, {"REVISION"}, {"ABI"}, {"SOURCE"}}};
-  for (const wire::Pin& pin : pins)
+  for (const wire::Pin& pin : reply.pins)
     table.add({{printable(pin.slot)},
                {printable(pin.repo)},
                {short_hash(printable(pin.revision))},
@@ -31,10 +31,8 @@ Result<Report> run_pins(const Invocation& invocation) {
   LYK_TRY_ASSIGN(client::Connection connection, connect(invocation));
   LYK_TRY_ASSIGN(const wire::PinsReply reply, connection.call<wire::PinsReply>(wire::PinsCall{}));
   Report report =
-      answer(invocation.json() ? document_of(reply) : as_text(reply.pins, invocation.colours()));
-  for (const wire::RefusedPin& refused : reply.refused)
-    report.notes.push_back(
-        str("warning: pin ", quoted(refused.source), " is not in force: ", refused.reason));
+      answer(invocation.json() ? document_of(reply) : as_text(reply, invocation.colours()));
+  add_warnings(report, reply.refused);
   return report;
 }
 
@@ -45,8 +43,8 @@ const Command pins_command{
     .summary = "the pins in force and where each came from",
     .positionals = {.min = 0, .max = 0, .usage = ""},
     .description =
-        "Lists the pins in force. A pin file that could not be read is told on stderr, "
-        "with the reason.",
+        "Lists the pins in force. A pin file that is refused, or a folder of them, is told on\n"
+        "stderr with the reason.",
     .options = {},
     .examples = examples,
     .run = run_pins,

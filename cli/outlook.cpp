@@ -52,8 +52,11 @@ std::string pin_command(std::string_view slot) {
 Obstacle not_pinned(std::string_view slot, const wire::PinsReply& pins) {
   for (const wire::RefusedPin& refused : pins.refused)
     if (std::filesystem::path{refused.source}.stem() == slot)
-      return {{Code::not_pinned, str("pin ", quoted(refused.source), ": ", refused.reason)},
-              str("edit ", refused.source)};
+      return {{Code::not_pinned, refused_pin_text(refused)}, str("edit ", refused.source)};
+  // A folder that is refused may well hold the slot's pin.
+  for (const wire::RefusedPin& refused : pins.refused)
+    if (std::filesystem::path{refused.source}.extension() != ".toml")
+      return {{Code::not_pinned, refused_pin_text(refused)}, str("mend ", refused.source)};
   return {{Code::not_pinned, "no pin names it"}, pin_command(slot)};
 }
 

@@ -96,6 +96,21 @@ void add_refused(JsonDocument& document, std::span<const wire::RefusedImage> ref
   document.end_array();
 }
 
+std::string refused_pin_text(const wire::RefusedPin& refused) {
+  if (refused.reason.find(refused.source) != std::string::npos)
+    return str("not in force: ", refused.reason);
+  return str(quoted(refused.source), " is not in force: ", refused.reason);
+}
+
+void add_warnings(Report& report, const std::vector<wire::RefusedPin>& refused) {
+  for (const wire::RefusedPin& each : refused)
+    report.notes.push_back(str("warning: ", refused_pin_text(each)));
+}
+
+std::string no_pins_text(const std::vector<wire::RefusedPin>& refused) {
+  return refused.empty() ? "no slot is pinned\n" : "no pin is in force\n";
+}
+
 std::string image_title(const wire::Image& image) {
   return str(image.arch, ' ', image_kind_name(image.kind));
 }

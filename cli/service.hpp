@@ -41,6 +41,13 @@ std::string document_of(const ReplyType& reply) {
 void add_image_members(JsonDocument& document, const wire::Image& image);
 void add_refused(JsonDocument& document, std::span<const wire::RefusedImage> refused);
 
+// What a file or a folder of pins that is refused is told as. Most reasons name it themselves, and
+// then it is named once.
+std::string refused_pin_text(const wire::RefusedPin& refused);
+void add_warnings(Report& report, const std::vector<wire::RefusedPin>& refused);
+// Instead of a table of pins that would be empty.
+std::string no_pins_text(const std::vector<wire::RefusedPin>& refused);
+
 // "sm_90 cubin".
 std::string image_title(const wire::Image& image);
 

@@ -56,13 +56,17 @@ Result<GitId> parse_revision(const TomlTable& table) {
   const bool hex = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
   });
-  const std::string_view what = hex && text.size() < 40 ? " is a short commit id"
-                                : hex                   ? " is not a commit id"
-                                                        : " is the name of a branch or tag";
-  return table.error_at("revision",
-                        str(quoted(text), what,
-                            ", which can move; write all 40 lower-case hex digits, or let"
-                            " `libreyolo-kernels pin` find them"));
+  constexpr std::size_t digits = 40;
+  if (hex && text.size() == digits)
+    return table.error_at("revision", str(quoted(text), ": write it in lower case"));
+  if (hex && text.size() > digits)
+    return table.error_at("revision", str(quoted(text), " has ", text.size(),
+                                          " digits, and a commit id has ", digits));
+  return table.error_at(
+      "revision",
+      str(quoted(text), hex ? " is a short commit id" : " is the name of a branch or tag",
+          ", which can move; write all ", digits,
+          " lower-case hex digits, or let `libreyolo-kernels pin` find them"));
 }
 
 Result<std::vector<Pass>> parse_deterministic(const TomlTable& table) {

@@ -85,6 +85,20 @@ TEST(Commands, PinsShowsWhatIsInForceAndWarnsOfWhatIsNot) {
                 {"pins"});
 }
 
+TEST(Commands, WhatIsRefusedIsNamedOnceAndAsWhatItIs) {
+  const std::string folder = "/etc/libreyolo-kernels/pins.d";
+  const CannedService service = answering(wire::PinsReply{
+      .pins = {},
+      .refused = {{folder, folder + ": others may write it; run chmod go-w '" + folder + "'"},
+                  {folder + "/nms.toml", folder + "/nms.toml:3: unknown key"}}});
+  EXPECT_EQ(run_cli({"pins"}, service.environment()).err,
+            "libreyolo-kernels: warning: not in force: " + folder +
+                ": others may write it; run chmod go-w '" + folder +
+                "'\n"
+                "libreyolo-kernels: warning: not in force: " +
+                folder + "/nms.toml:3: unknown key\n");
+}
+
 TEST(Commands, StatusShowsServiceStoreSlotsAndCounters) {
   check_goldens_with(answering_about(test::status_reply(), {.pins = {test::pin()}, .refused = {}}),
                      {"status"}, 0);

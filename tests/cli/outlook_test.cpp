@@ -81,8 +81,14 @@ const Row rows[] = {
        s.service->pins.pins.clear();
        s.service->pins.refused.push_back({"/etc/x/pins.d/ms_deform_attn.toml", "line 3: unknown"});
      },
-     Code::not_pinned, "pin '/etc/x/pins.d/ms_deform_attn.toml': line 3: unknown",
+     Code::not_pinned, "'/etc/x/pins.d/ms_deform_attn.toml' is not in force: line 3: unknown",
      "edit /etc/x/pins.d/ms_deform_attn.toml"},
+    {"a folder of pins that is refused",
+     [](Situation& s) {
+       s.service->pins.pins.clear();
+       s.service->pins.refused.push_back({"/etc/x/pins.d", "/etc/x/pins.d: others may write it"});
+     },
+     Code::not_pinned, "not in force: /etc/x/pins.d: others may write it", "mend /etc/x/pins.d"},
     {"a pin for files only", [](Situation& s) { pin_of(s).abi.reset(); }, Code::not_eligible,
      "pin '/etc/libreyolo-kernels/pins.d/ms_deform_attn.toml' has no abi: its files are for other "
      "programs",

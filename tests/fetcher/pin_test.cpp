@@ -91,8 +91,16 @@ TEST(Pin, SaysWhatIsWrongWithARevisionThatCanMove) {
             std::string::npos)
       << with("4d2393e");
   EXPECT_NE(with("v1").find("'v1' is the name of a branch or tag"), std::string::npos);
-  EXPECT_NE(with("4D2393E5D7879F7CF68DB04CC7C9C7342272BC05").find("is not a commit id"),
-            std::string::npos);
+}
+
+TEST(Pin, SaysWhatIsWrongWithACommitIdThatIsAlmostOne) {
+  const auto with = [](const std::string& revision) {
+    return refusal(str("slot = \"s\"\nrepo = \"a/b\"\nrevision = \"", revision, "\"\n"));
+  };
+  const std::string upper = "4D2393E5D7879F7CF68DB04CC7C9C7342272BC05";
+  EXPECT_EQ(with(upper), str("p.toml:3: revision: '", upper, "': write it in lower case"));
+  EXPECT_EQ(with(upper + "a"),
+            str("p.toml:3: revision: '", upper, "a' has 41 digits, and a commit id has 40"));
 }
 
 TEST(Pin, RefusesAFileThatIsTooLargeBeforeItIsParsed) {
