@@ -31,10 +31,15 @@ Result<Report> run_prune(const Invocation& invocation) {
   }
   LYK_TRY_ASSIGN(client::Connection connection, connect(invocation));
   LYK_TRY_ASSIGN(const wire::PruneReply reply, connection.call<wire::PruneReply>(call));
-  if (invocation.json())
-    return answer(document_of(reply));
-  return answer(str("removed ", counted(reply.files, "file"), ", ", human_bytes(reply.bytes), "; ",
-                    human_bytes(reply.bytes_left), " left\n"));
+  Report report = answer(invocation.json() ? document_of(reply)
+                                           : str("removed ", counted(reply.files, "file"), ", ",
+                                                 human_bytes(reply.bytes), "; ",
+                                                 human_bytes(reply.bytes_left), " left\n"));
+  if (!reply.refused.empty())
+    report.notes.emplace_back(
+        "warning: nothing was taken that a refused pin may name; mend it and prune again");
+  add_warnings(report, reply.refused);
+  return report;
 }
 
 }  // namespace
@@ -45,7 +50,8 @@ const Command prune_command{
     .positionals = {.min = 0, .max = 0, .usage = ""},
     .description =
         "Takes away files that no pin names, least recently used first, until the store is small\n"
-        "enough. Files that a pin names only go by `remove`.",
+        "enough. Files that a pin names only go by `remove`, and what a pin that is refused may\n"
+        "name is kept.",
     .options = options,
     .examples = examples,
     .run = run_prune,

@@ -40,9 +40,10 @@ Paint paint_of(wire::SlotState state) {
   LYK_CHECK(false);
 }
 
-std::string slots_text(const std::vector<wire::SlotStatus>& slots, Colours colours) {
+std::string slots_text(const wire::StatusReply& status, Colours colours) {
+  const std::vector<wire::SlotStatus>& slots = status.slots;
   if (slots.empty())
-    return "\nno slot is pinned\n";
+    return str('\n', no_pins_text(status.refused));
   Table table{{{"SLOT"}, {"STATE"}, {"IMAGES", Align::right}, {"REPO"}, {"REASON"}}};
   for (const wire::SlotStatus& slot : slots)
     table.add({{printable(slot.slot)},
@@ -95,8 +96,7 @@ std::string as_text(const wire::StatusReply& status, const Outlooks& outlooks, C
   facts.add("fetches", str(counters.fetches_done, " done, ", counters.fetches_failed, " failed, ",
                            human_bytes(counters.fetched_bytes), " downloaded"));
   facts.add("gpus", gpus_text(outlooks.situation));
-  return str(facts.render(colours), slots_text(status.slots, colours),
-             outlook_text(outlooks, colours));
+  return str(facts.render(colours), slots_text(status, colours), outlook_text(outlooks, colours));
 }
 
 Result<Report> run_status(const Invocation& invocation) {
@@ -113,8 +113,10 @@ Result<Report> run_status(const Invocation& invocation) {
   const wire::StatusReply& status = outlooks.situation.service->status;
   if (format)
     return answer(prometheus(status, outlooks));
-  return answer(invocation.json() ? as_json(status, outlooks)
-                                  : as_text(status, outlooks, invocation.colours()));
+  Report report = answer(invocation.json() ? as_json(status, outlooks)
+                                           : as_text(status, outlooks, invocation.colours()));
+  add_warnings(report, status.refused);
+  return report;
 }
 
 }  // namespace

@@ -73,6 +73,12 @@ void add_store(std::string& out, const wire::StoreStatus& store) {
          store.quarantined);
 }
 
+void add_pins(std::string& out, const wire::StatusReply& status) {
+  single(out, {"pins_in_force", "gauge", "Slots that a pin in force names."}, status.slots.size());
+  single(out, {"pins_refused", "gauge", "Files and folders of pins that are refused."},
+         status.refused.size());
+}
+
 void add_slots(std::string& out, const std::vector<wire::SlotStatus>& slots) {
   constexpr std::array states{wire::SlotState::cached, wire::SlotState::not_cached,
                               wire::SlotState::fetching, wire::SlotState::failed};
@@ -144,6 +150,7 @@ std::string prometheus(const wire::StatusReply& status, const Outlooks& outlooks
   std::string out;
   add_service(out, status);
   add_store(out, status.store);
+  add_pins(out, status);
   add_slots(out, status.slots);
   add_outlooks(out, outlooks);
   add_counters(out, status.counters);

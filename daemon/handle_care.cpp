@@ -187,7 +187,8 @@ Result<Answer> handle_prune(Call& call) {
   LYK_TRY_ASSIGN(const cache::Stats stats, store->stats());
   const wire::PruneReply reply{.files = orphans.files + removed.files,
                                .bytes = orphans.bytes + removed.bytes,
-                               .bytes_left = stats.bytes};
+                               .bytes_left = stats.bytes,
+                               .refused = to_wire(call.service.snapshot()->pins.refused)};
   call.service.log().info(event::store_changed, {{"by", "prune"},
                                                  {"files", reply.files},
                                                  {"bytes", reply.bytes},

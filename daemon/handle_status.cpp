@@ -72,8 +72,7 @@ Result<Answer> handle_pins(Call& call) {
   wire::PinsReply reply;
   for (const auto& [slot, loaded] : snapshot->pins.pins)
     reply.pins.push_back(to_wire(loaded));
-  for (const fetcher::RefusedPin& refused : snapshot->pins.refused)
-    reply.refused.push_back({.source = refused.source, .reason = refused.error.message});
+  reply.refused = to_wire(snapshot->pins.refused);
   return Answer{wire::encode_reply(reply)};
 }
 
@@ -96,6 +95,7 @@ Result<Answer> handle_status(Call& call) {
     reply.slots.push_back(std::move(status));
   }
   reply.counters = counters_now(service);
+  reply.refused = to_wire(snapshot->pins.refused);
   return Answer{wire::encode_reply(reply)};
 }
 

@@ -114,6 +114,14 @@ wire::Revision to_wire(const cache::StoredRevision& revision, const fetcher::Pin
   return out;
 }
 
+std::vector<wire::RefusedPin> to_wire(const std::vector<fetcher::RefusedPin>& refused) {
+  std::vector<wire::RefusedPin> out;
+  out.reserve(refused.size());
+  for (const fetcher::RefusedPin& each : refused)
+    out.push_back({.source = each.source, .reason = each.error.message});
+  return out;
+}
+
 wire::VerifyProgress to_wire(const cache::VerifyProgress& progress) {
   return {.files_done = progress.files_done,
           .files_total = progress.files_total,

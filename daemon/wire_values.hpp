@@ -21,6 +21,7 @@ wire::ProofKind to_wire(cache::ProofKind kind);
 wire::FetchStep to_wire(fetcher::Step step);
 wire::FetchProgress to_wire(const std::string& slot, const fetcher::Progress& progress);
 wire::Revision to_wire(const cache::StoredRevision& revision, const fetcher::PinSet& pins);
+std::vector<wire::RefusedPin> to_wire(const std::vector<fetcher::RefusedPin>& refused);
 wire::VerifyProgress to_wire(const cache::VerifyProgress& progress);
 
 // Files, each with its images, in the order of their paths.

@@ -5,10 +5,6 @@
 namespace lyk::wire {
 
 template <>
-inline constexpr auto fields_of<RefusedPin> = std::make_tuple(field("source", &RefusedPin::source),
-                                                              field("reason", &RefusedPin::reason));
-
-template <>
 inline constexpr auto fields_of<StoreStatus> =
     std::make_tuple(field("path", &StoreStatus::path),
                     field("writable", &StoreStatus::writable),
@@ -64,7 +60,8 @@ inline constexpr auto fields_of<StatusReply> =
                     field("offline", &StatusReply::offline),
                     field("store", &StatusReply::store),
                     field("slots", &StatusReply::slots),
-                    field("counters", &StatusReply::counters));
+                    field("counters", &StatusReply::counters),
+                    field("refused", &StatusReply::refused, Presence::unless_empty));
 LYK_WIRE_METHOD(Status);
 
 }  // namespace lyk::wire

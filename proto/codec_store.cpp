@@ -63,10 +63,11 @@ template <>
 inline constexpr auto fields_of<PruneCall> = std::make_tuple(field("max_bytes",
                                                                    &PruneCall::max_bytes));
 template <>
-inline constexpr auto fields_of<PruneReply> = std::make_tuple(field("files", &PruneReply::files),
-                                                              field("bytes", &PruneReply::bytes),
-                                                              field("bytes_left",
-                                                                    &PruneReply::bytes_left));
+inline constexpr auto fields_of<PruneReply> =
+    std::make_tuple(field("files", &PruneReply::files),
+                    field("bytes", &PruneReply::bytes),
+                    field("bytes_left", &PruneReply::bytes_left),
+                    field("refused", &PruneReply::refused, Presence::unless_empty));
 LYK_WIRE_METHOD(Prune);
 
 template <>

@@ -43,6 +43,10 @@ inline constexpr auto fields_of<Pin> = std::make_tuple(field("slot", &Pin::slot)
                                                        field("source", &Pin::source));
 
 template <>
+inline constexpr auto fields_of<RefusedPin> = std::make_tuple(field("source", &RefusedPin::source),
+                                                              field("reason", &RefusedPin::reason));
+
+template <>
 inline constexpr auto fields_of<File> = std::make_tuple(field("path", &File::path),
                                                         field("bytes", &File::bytes),
                                                         field("sha256", &File::sha256),

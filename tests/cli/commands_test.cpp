@@ -104,6 +104,18 @@ TEST(Commands, StatusShowsServiceStoreSlotsAndCounters) {
                      {"status"}, 0);
 }
 
+TEST(Commands, WithNothingButRefusedPinsNobodySaysThatNoneIsThere) {
+  wire::StatusReply status = test::status_reply();
+  status.slots.clear();
+  const CannedService service =
+      answering_about(status, {.pins = {}, .refused = {test::refused_pin()}});
+  for (const char* command : {"status", "pins"}) {
+    const Ran ran = run_cli({command}, service.environment());
+    EXPECT_NE(ran.out.find("no pin is in force\n"), std::string::npos) << ran.out;
+    EXPECT_NE(ran.err.find("warning: not in force: /etc/"), std::string::npos) << ran.err;
+  }
+}
+
 TEST(Commands, DoctorNamesTheFirstObstacleAndWhatMendsIt) {
   check_goldens_with(answering_about(test::status_reply(), {.pins = {test::pin()}, .refused = {}}),
                      {"doctor"}, 7);
@@ -134,7 +146,10 @@ TEST(Commands, RemoveTellsWhatIsGone) {
 }
 
 TEST(Commands, PruneTellsWhatIsGoneAndWhatIsLeft) {
-  check_goldens(wire::PruneReply{.files = 1, .bytes = 1024, .bytes_left = 4096}, {"prune"});
+  check_goldens(
+      wire::PruneReply{
+          .files = 1, .bytes = 1024, .bytes_left = 4096, .refused = {test::refused_pin()}},
+      {"prune"});
 }
 
 TEST(Commands, PruneSendsItsSizeInBytes) {

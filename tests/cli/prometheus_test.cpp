@@ -68,6 +68,13 @@ TEST(Prometheus, WithoutSlotsThereAreNoSlotMetrics) {
   EXPECT_EQ(prometheus(status, outlooks).find("slot_"), std::string::npos);
 }
 
+TEST(Prometheus, APinThatIsRefusedIsSeenFromAfar) {
+  wire::StatusReply status = test::status_reply();
+  EXPECT_NE(prometheus(status, test::outlooks()).find("pins_refused 1\n"), std::string::npos);
+  status.refused.clear();
+  EXPECT_NE(prometheus(status, test::outlooks()).find("pins_refused 0\n"), std::string::npos);
+}
+
 TEST(Prometheus, TellsWhatWouldRunOnEachKindOfGpu) {
   const std::string text = prometheus(test::status_reply(), test::outlooks());
   EXPECT_NE(text.find("slot_implementation{slot=\"ms_deform_attn\",gpu=\"0\","

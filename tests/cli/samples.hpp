@@ -45,6 +45,11 @@ inline wire::Pin pin() {
           .source = "/etc/libreyolo-kernels/pins.d/ms_deform_attn.toml"};
 }
 
+inline wire::RefusedPin refused_pin() {
+  const std::string source = "/etc/libreyolo-kernels/pins.d/softnms.toml";
+  return {.source = source, .reason = source + ":3: unknown key 'repoo'; did you mean 'repo'"};
+}
+
 inline wire::Revision revision() {
   return {.slot = "ms_deform_attn",
           .repo = "kernels-community/deformable-detr",
@@ -165,7 +170,8 @@ inline wire::StatusReply status_reply() {
                        .connections_accepted = 40,
                        .connections_refused = 6,
                        .images_in_memory = 8,
-                       .images_in_memory_bytes = 655'360}};
+                       .images_in_memory_bytes = 655'360},
+          .refused = {refused_pin()}};
 }
 
 inline client::MachineGpu gpu() {

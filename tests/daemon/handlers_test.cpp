@@ -281,6 +281,9 @@ TEST_F(Handlers, TheServiceDescribesItself) {
   const auto text = ask(
       R"({"method":"org.varlink.service.GetInterfaceDescription","parameters":{"interface":"com.libreyolo.Kernels"}})");
   ASSERT_TRUE(text);
+  const auto status = ask<wire::StatusReply>(wire::StatusCall{});
+  ASSERT_EQ(status.refused.size(), 1U);
+  EXPECT_EQ(status.refused[0].reason, pins.refused[0].reason);
   EXPECT_NE(text->text.find("method Resolve"), std::string::npos);
 }
 

@@ -49,12 +49,16 @@ StatusReply full_reply() {
                    .connections_refused = 14,
                    .images_in_memory = 15,
                    .images_in_memory_bytes = 16},
+      .refused = {},
   };
 }
 
 TEST(CodecStatus, IsAsItsGoldens) {
   check_call("wire/status_call.json", StatusCall{});
   check_reply("wire/status_reply.json", full_reply());
+  StatusReply reply = full_reply();
+  reply.refused = {refused_pin()};
+  check_reply("wire/status_reply.refused.json", reply);
 }
 
 TEST(CodecStatus, EveryModeAndStateHasItsWord) {
@@ -90,10 +94,7 @@ TEST(CodecStatus, JsonForPeopleKeepsTheOrderOfTheInterface) {
 
 TEST(CodecPins, IsAsItsGoldens) {
   check_call("wire/pins_call.json", PinsCall{});
-  check_reply("wire/pins_reply.json",
-              PinsReply{.pins = {pin()},
-                        .refused = {{.source = "/etc/libreyolo-kernels/pins.d/bad.toml",
-                                     .reason = "unknown key 'repos', meant 'repo'?"}}});
+  check_reply("wire/pins_reply.json", PinsReply{.pins = {pin()}, .refused = {refused_pin()}});
 }
 
 }  // namespace

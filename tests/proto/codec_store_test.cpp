@@ -57,8 +57,10 @@ TEST(CodecRemove, IsAsItsGoldens) {
 TEST(CodecPrune, IsAsItsGoldens) {
   check_call("wire/prune_call.json", PruneCall{1'073'741'824});
   check_call("wire/prune_call.short.json", PruneCall{});
-  check_reply("wire/prune_reply.json",
-              PruneReply{.files = 3, .bytes = 12'582'912, .bytes_left = 1'073'741'824});
+  PruneReply reply{.files = 3, .bytes = 12'582'912, .bytes_left = 1'073'741'824, .refused = {}};
+  check_reply("wire/prune_reply.json", reply);
+  reply.refused = {refused_pin()};
+  check_reply("wire/prune_reply.refused.json", reply);
 }
 
 TEST(CodecPrune, ZeroBytesIsNotAbsent) {

@@ -60,6 +60,11 @@ inline Pin pin() {
           .source = "/etc/libreyolo-kernels/pins.d/ms_deform_attn.toml"};
 }
 
+inline RefusedPin refused_pin() {
+  return {.source = "/etc/libreyolo-kernels/pins.d/bad.toml",
+          .reason = "unknown key 'repos', meant 'repo'?"};
+}
+
 inline File file() {
   return {.path = library_path(), .bytes = 4'194'304, .sha256 = digest(), .images = {image()}};
 }
