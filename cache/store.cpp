@@ -105,6 +105,11 @@ void Store::set_pinned(std::vector<PinnedRevision> pinned) {
   state_->pinned = std::move(pinned);
 }
 
+void Store::pin_everything() {
+  const std::lock_guard lock{state_->pinned_mutex};
+  state_->pinned.reset();
+}
+
 std::filesystem::path Store::git_path(RepoType type, const RepoId& repo) const {
   return state_->layout.git(type, repo);
 }

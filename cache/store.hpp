@@ -116,8 +116,11 @@ public:
   // "open '/x/tmp': Read-only file system"; empty if writable.
   const std::string& read_only_reason() const;
 
-  // What `prune` and making room must not take. Until the first call everything counts as pinned.
+  // What `prune`, making room and collecting orphans must not take. Until the first call everything
+  // counts as pinned.
   void set_pinned(std::vector<PinnedRevision> pinned);
+  // As before the first call: nobody knows what is pinned.
+  void pin_everything();
   void set_bytes_max(std::uint64_t bytes);
 
   // --- in ---
@@ -176,7 +179,8 @@ public:
   // pinned content.
   Result<Removed> prune(std::uint64_t bytes_max);
 
-  // Temporary files, lock files and blobs without a row that are older than limits::orphan_age.
+  // Temporary files, lock files and blobs without a row that are older than limits::orphan_age. No
+  // blobs while everything is pinned: a pin may still give one its name.
   Result<Orphans> collect_orphans(Time now);
 
   // Starts the index anew: hashes every blob, quarantines the damaged, and gives the others those

@@ -218,7 +218,7 @@ Result<Orphans> Store::collect_orphans(Time now) {
   LYK_TRY(for_each_entry(layout.tmp(), temporary));
   LYK_TRY(for_each_entry(layout.locks(), lock));
   // Where other hosts keep indexes of their own, a blob without a row may have one there.
-  if (state_->index_is_complete)
+  if (state_->index_is_complete && state_->pinned_now())
     LYK_TRY(for_each_blob_file(layout, blob));
   return orphans;
 }

@@ -14,6 +14,9 @@ namespace lyk::cache {
 
 namespace {
 
+constexpr std::string_view nothing_is_evicted =
+    "; nothing is evicted while a pin is refused: `libreyolo-kernels pins` names it";
+
 // Empty: there are no bytes to hash, since it is no file or the disk does not give them back.
 Result<std::optional<FileHash>> hash_store_file(const StoreFile& file,
                                                 std::string_view name,
@@ -75,19 +78,21 @@ Result<void> Store::State::make_room(LockedIndex& index, std::uint64_t bytes) {
     return {};
 
   EvictionPlan plan;
-  if (const auto keep = pinned_now()) {
+  const auto keep = pinned_now();
+  if (keep) {
     LYK_TRY_ASSIGN(const auto candidates, index->eviction_candidates(*keep));
     plan = plan_eviction(candidates, wanted);
   }
   if (!plan.enough) {
     const std::string store =
         str("store ", quoted(layout.root().string()), ": no room for ", bytes, " bytes: ");
+    const std::string_view why_none = keep ? "" : nothing_is_evicted;
     if (over >= lacking)
       return Error{Code::no_space,
                    str(store, "cache_max_bytes is ", bytes_max.load(), " and ",
                        stored + *reserved_bytes - plan.bytes_freed,
-                       " are pinned or being downloaded; raise it or remove a slot")};
-    return Error{Code::no_space, str(store, "the disk has ", free, " bytes left")};
+                       " are pinned or being downloaded; raise it or remove a slot", why_none)};
+    return Error{Code::no_space, str(store, "the disk has ", free, " bytes left", why_none)};
   }
   for (const EvictionCandidate& candidate : plan.evicted)
     LYK_TRY(drop(index, candidate.blob));

@@ -108,17 +108,18 @@ void add_entries(const cache::Store& store,
         {.name = {origin_of(pin, type), file.path}, .proof = file.proof, .kind = listing->kind});
 }
 
-// Of the pins in force, and of the revisions that the old index still knows, without a pin.
+// Of the pins in force and those that are kept, and of the revisions that the old index still
+// knows, without a pin.
 Result<std::vector<cache::Entry>> known_entries(Service& service, const cache::Store& store) {
   std::vector<cache::Entry> entries;
   const std::shared_ptr<const Snapshot> snapshot = service.snapshot();
-  for (const auto& [slot, loaded] : snapshot->pins.pins)
-    add_entries(store, loaded.pin, entries);
+  for (const auto& [source, pin] : snapshot->kept.by_source)
+    add_entries(store, pin, entries);
   const auto revisions = store.revisions();
   if (!revisions)
     return entries;  // that is why it is started anew
   for (const cache::StoredRevision& revision : *revisions) {
-    if (to_wire(revision, snapshot->pins).slot)
+    if (names(snapshot->kept, revision.origin.repo, revision.origin.commit))
       continue;
     LYK_TRY_ASSIGN(SlotName nobody, SlotName::parse("unpinned"));
     add_entries(store,

@@ -8,12 +8,11 @@
 namespace lyk::daemon {
 namespace {
 
-std::vector<cache::PinnedRevision> pinned_revisions(const fetcher::PinSet& pins) {
-  std::vector<cache::PinnedRevision> pinned;
-  pinned.reserve(pins.pins.size());
-  for (const auto& [slot, loaded] : pins.pins)
-    pinned.push_back({loaded.pin.repo, loaded.pin.revision});
-  return pinned;
+void tell_pinned(cache::Store& store, const KeptPins& kept) {
+  if (auto pinned = pinned_revisions(kept))
+    store.set_pinned(std::move(*pinned));
+  else
+    store.pin_everything();
 }
 
 }  // namespace
@@ -39,10 +38,14 @@ Result<std::unique_ptr<Service>> Service::open(Setup setup) {
 
 Result<void> Service::reload() {
   LYK_TRY_ASSIGN(Snapshot fresh, load());
+  const std::shared_ptr<const Snapshot> before = snapshot();
+  fresh.kept = keep_pins(fresh.pins, before ? before->kept : KeptPins{});
   for (const fetcher::RefusedPin& refused : fresh.pins.refused)
     log().warning(event::pin_refused, {{"source", refused.source},
                                        {"error", refused.error.message},
-                                       {"then", "its slot has no pin until the file is mended"}});
+                                       {"then",
+                                        "what it pins is out of force, and not evicted, until it "
+                                        "is mended"}});
   put_in_force(std::move(fresh));
   return {};
 }
@@ -54,7 +57,7 @@ Result<Snapshot> Service::load() const {
                  load_config(places.config, places.missing_config, household.own_uid));
   LYK_TRY_ASSIGN(fetcher::Settings settings,
                  settings_of(household.mode, setup_.environment, config, places.config));
-  return Snapshot{std::move(config), std::move(settings), fetcher::load_pins(places.pins)};
+  return Snapshot{std::move(config), std::move(settings), fetcher::load_pins(places.pins), {}};
 }
 
 void Service::put_in_force(Snapshot snapshot) {
@@ -63,7 +66,7 @@ void Service::put_in_force(Snapshot snapshot) {
     const auto store = store_.lock();
     if (*store) {
       (*store)->set_bytes_max(fresh->config.cache_bytes_max);
-      (*store)->set_pinned(pinned_revisions(fresh->pins));
+      tell_pinned(**store, fresh->kept);
     }
     *snapshot_.lock() = fresh;
   }
@@ -99,7 +102,7 @@ Result<std::shared_ptr<cache::Store>> Service::open_store(cache::Options::Access
   options.bytes_max = current->config.cache_bytes_max;
   options.access = access;
   LYK_TRY_ASSIGN(cache::Store opened, cache::Store::open(options));
-  opened.set_pinned(pinned_revisions(current->pins));
+  tell_pinned(opened, current->kept);
   *store = std::make_shared<cache::Store>(std::move(opened));
   return *store;
 }

@@ -24,6 +24,7 @@
 #include "daemon/flights.hpp"
 #include "daemon/guarded.hpp"
 #include "daemon/image_cache.hpp"
+#include "daemon/kept_pins.hpp"
 #include "daemon/log.hpp"
 #include "daemon/peer.hpp"
 #include "fetcher/pin_set.hpp"
@@ -36,6 +37,7 @@ struct Snapshot {
   Config config;
   fetcher::Settings settings;
   fetcher::PinSet pins;
+  KeptPins kept;
 };
 
 // Everything that counts, and why the last fetch of a slot failed.

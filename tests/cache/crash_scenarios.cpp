@@ -122,6 +122,7 @@ Result<void> act_verify(const fs::path& root) {
 
 Result<void> act_collect(const fs::path& root) {
   LYK_TRY_ASSIGN(Store store, open(root));
+  store.set_pinned({});
   LYK_TRY(store.collect_orphans(
       std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now()) +
       2 * one_day));

@@ -83,6 +83,7 @@ public:
     const auto later =
         std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now()) +
         2 * one_day;
+    store.set_pinned({});
     EXPECT_TRUE(store.collect_orphans(later));
     EXPECT_EQ(files_below(work_ / "tmp"), 0U);
     // Dying in the middle of a removal brings rows back without their file: misses, and reported.

@@ -267,6 +267,7 @@ TEST_F(StoreCareTest, OrphansAreCollectedOnceTheyAreOlderThanAnyFetch) {
   make_old(orphan);
   for (const auto& file : {blob_path(root_, digest_of(content(1)))})
     make_old(file);  // old, but it has a row
+  store_.set_pinned({});
   const auto early = store_.collect_orphans(day_one + limits::orphan_age - std::chrono::seconds{1});
   ASSERT_TRUE(early);
   EXPECT_EQ(early->files, 0U);
@@ -277,6 +278,29 @@ TEST_F(StoreCareTest, OrphansAreCollectedOnceTheyAreOlderThanAnyFetch) {
   EXPECT_FALSE(std::filesystem::exists(temporary));
   EXPECT_FALSE(std::filesystem::exists(orphan));
   EXPECT_EQ(present(), "1234");
+}
+
+TEST_F(StoreCareTest, WhileNobodyKnowsWhatIsPinnedNoBlobGoes) {
+  fill();
+  store_.set_pinned({});
+  store_.pin_everything();
+  const auto temporary = root_ / "tmp" / "1-0000000000000000";
+  const auto orphan = blob_path(root_, digest_of("orphan"));
+  write_file(temporary, "half");
+  write_file(orphan, "orphan");
+  make_old(temporary);
+  make_old(orphan);
+  ASSERT_TRUE(store_.prune(0));
+  EXPECT_EQ(present(), "1234");
+  const auto due = store_.collect_orphans(day_one + limits::orphan_age);
+  ASSERT_TRUE(due);
+  EXPECT_EQ(due->files, 1U) << "what is half there is nobody's";
+  EXPECT_TRUE(std::filesystem::exists(orphan)) << "a pin may give it its name";
+  store_.set_bytes_max(450);
+  const auto staging = store_.stage(StageSize::exactly(151));
+  ASSERT_FALSE(staging);
+  EXPECT_NE(staging.error().message.find("`libreyolo-kernels pins` names it"), std::string::npos)
+      << staging.error().message;
 }
 
 TEST_F(StoreCareTest, LockFilesAreCollectedUnlessSomebodyHoldsThem) {

@@ -230,6 +230,26 @@ TEST_F(Handlers, RebuildIndexHealsAnIndexThatTheServiceHasOpen) {
   const Error damaged = refused(wire::VerifyCall{});
   EXPECT_EQ(damaged.code, Code::corrupt_store);
   EXPECT_EQ(damaged.message, "index '" + index.string() +
+TEST_F(Handlers, PruneLeavesWhatAPinNamedBeforeItWasMistyped) {
+  house_.write_pin("ms_deform_attn", "slot = \"ms_deform_attn\"\nrepo = ");
+  ASSERT_TRUE(service_->reload());
+  const auto pruned = ask<wire::PruneReply>(wire::PruneCall{.max_bytes = 0});
+  EXPECT_EQ(pruned.files, 0U);
+  ASSERT_EQ(pruned.refused.size(), 1U);
+  EXPECT_EQ(pruned.refused[0].source, (house_.path() / "pins/ms_deform_attn.toml").string());
+  EXPECT_EQ(ask<wire::RebuildIndexReply>(wire::RebuildIndexCall{}).files, 1U)
+      << "its digests are known";
+}
+
+TEST_F(Handlers, AServiceThatNeverUnderstoodAPinEvictsNothing) {
+  house_.write_pin("ms_deform_attn", "slot = \"ms_deform_attn\"\nrepo = ");
+  service_ = house_.open();
+  EXPECT_EQ(ask<wire::PruneReply>(wire::PruneCall{.max_bytes = 0}).files, 0U);
+  std::filesystem::remove(house_.path() / "pins/ms_deform_attn.toml");
+  ASSERT_TRUE(service_->reload());
+  EXPECT_EQ(ask<wire::PruneReply>(wire::PruneCall{.max_bytes = 0}).files, 1U);
+}
+
                                  "': damaged; start it anew with `libreyolo-kernels "
                                  "rebuild-index`");
   EXPECT_EQ(ask<wire::RebuildIndexReply>(wire::RebuildIndexCall{}).files, 1U);
