@@ -10,14 +10,19 @@ import numpy as np
 
 from oracle_libreyolo import fake_quant, packing, to_numpy, torch, with_gradient
 from oracle_values import (
+    beside,
     floats,
     gradients,
     on_midpoints,
     rows_and_columns,
     scales,
+    signed,
 )
 
-E2M1_MIDPOINTS = (0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0, 5.5)
+E2M1_MIDPOINTS = (0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0)
+# Between two neighbouring E4M3 values, of all exponents and of what is below them.
+E4M3_MIDPOINTS = np.concatenate([(np.arange(8) + 0.5) * 2.0**-9]
+                                + [(np.arange(8, 16) + 0.5) * 2.0**k for k in range(-9, 6)])[:-1]
 
 
 class Case(NamedTuple):
@@ -47,6 +52,12 @@ class _Channels(NamedTuple):
     def memory(self, tensor):
         return to_numpy(tensor.permute(tuple(np.argsort(self.order))).contiguous())
 
+    def along(self, per_channel):
+        """Something per channel in the shape that goes with the memory."""
+        shape = [1] * len(self.shape)
+        shape[self.place] = -1
+        return np.asarray(per_channel).reshape(shape)
+
     @property
     def axis(self):
         return self.order.index(self.place)
@@ -64,6 +75,11 @@ def _channels(rng):
     return _Channels(shape, order, int(rng.integers(rank)))
 
 
+def _but_the_greatest(weight, replacement):
+    """`replacement`, but where the weight has its greatest magnitudes: those make the scale."""
+    return np.where(np.abs(weight) == np.abs(weight).max(), weight, replacement).astype(np.float32)
+
+
 def int8_per_channel(rng, device):
     tensor = _channels(rng)
     weight = floats(rng, tensor.shape)
@@ -77,6 +93,10 @@ def int8_per_channel(rng, device):
         scale = made * 0.75  # frozen before the weight grew
     else:
         scale = torch.from_numpy(scales(rng, made.shape))
+    if rng.random() < 0.25:
+        used = tensor.along(to_numpy(made if scale is None else scale))
+        codes = signed(rng, np.arange(0.5, 126), tensor.shape)
+        weight = _but_the_greatest(weight, beside(rng, codes * used))
     grad_output = gradients(rng, tensor.shape)
     output, gradient = with_gradient(fake_quant.fake_quant_int8_per_channel, tensor.seen(weight),
                                      tensor.seen(grad_output), tensor.axis, scale)
@@ -93,9 +113,9 @@ def fp8(rng, _device):
     scale = scales(rng, (count,))
     if rng.random() < 0.3:  # what the greatest magnitude makes of it
         scale = np.full(count, np.abs(x).max() / np.float32(448), np.float32)
-    if rng.random() < 0.1:  # ties between two codes
-        x = (rng.integers(8, 16, tensor.shape) + 0.5) * 2.0 ** rng.integers(-12, 6, tensor.shape)
-        x, scale = x.astype(np.float32), np.ones(count, np.float32)
+    if rng.random() < 0.3:
+        codes = signed(rng, E4M3_MIDPOINTS, tensor.shape)
+        x = beside(rng, codes * (scale if per_tensor else tensor.along(scale)))
     shape = [1] * len(tensor.shape)
     shape[tensor.axis] = count
     grad_output = gradients(rng, tensor.shape)
@@ -115,13 +135,16 @@ def int8_affine(rng, device):
         lo, hi = x.min(), x.max()
     elif choice < 0.6:
         lo, hi = np.sort(rng.standard_normal(2) * 10.0 ** rng.uniform(-3, 3))
-    elif choice < 0.75:  # a scale of a power of two: exact ties
-        scale = 2.0 ** rng.integers(-10, 10)
-        lo, hi = -128 * scale, 127 * scale
-        x = np.asarray((rng.integers(-140, 140, shape) + 0.5) * scale, dtype=np.float32)
+    elif choice < 0.75:  # a zero point, and codes, that are just decided one way or the other
+        span = np.float32(2.0 ** rng.integers(-10, 10) * rng.choice([255, rng.uniform(1, 255)]))
+        lo = beside(rng, -(rng.integers(0, 255) + 0.5) * (span / np.float32(255)))
+        hi = lo + span
     else:
         lo, hi = floats(rng, (2,))
-    bounds = np.array([lo, hi], dtype=np.float32)
+    bounds = np.array([lo, hi], dtype=np.float32).reshape(2)
+    if rng.random() < 0.4:
+        scale, _zero_point = fake_quant.int8_act_qparams(*torch.from_numpy(bounds))
+        x = beside(rng, signed(rng, np.arange(0.5, 260), shape) * scale.numpy()).reshape(shape)
     grad_output = gradients(rng, shape)
     output, gradient = with_gradient(
         fake_quant.fake_quant_int8_affine, torch.from_numpy(x), torch.from_numpy(grad_output),
@@ -155,6 +178,12 @@ def int_grouped(rng, device):
         scale, strides = _group_scale(
             rng, rows, -(-columns // size),
             lambda: to_numpy(fake_quant.int_group_qparams(tensor, bits, size) * 0.75))
+    if rng.random() < 0.25:
+        made = scale if scale.size else to_numpy(fake_quant.int_group_qparams(tensor, bits, size))
+        used = np.broadcast_to(made, (rows, -(-columns // size))).repeat(size, axis=1)[:, :columns]
+        codes = signed(rng, np.arange(0.5, 2 ** (bits - 1) - 1), (rows, columns))
+        tensor = torch.from_numpy(_but_the_greatest(weight, beside(rng, codes * used)))
+        weight = to_numpy(tensor)
     grad_output = gradients(rng, (rows, columns))
     output, gradient = with_gradient(
         fake_quant.fake_quant_int_grouped, tensor, torch.from_numpy(grad_output), bits, size,
@@ -177,6 +206,21 @@ def _row_tensor(rng, unit, greatest):
     return x, shape
 
 
+def _beside_nvfp4_decisions(rng, x, amax):
+    """x with the greatest of each block, and all the others, on a decision of the format: that of the
+    block's scale and those of its elements."""
+    padded = np.pad(x, ((0, 0), (0, -x.shape[1] % 16)))
+    blocks = padded.reshape(-1, 16)
+    six = 6 * np.maximum(amax / np.float32(2688), np.float32(1e-12))
+    blocks[:, 0] = beside(rng, rng.choice(E4M3_MIDPOINTS, len(blocks)) * six)
+    blocks[:, 1:] = 0
+    _, _, scale = packing._nvfp4_eff_scales(torch.from_numpy(padded), torch.from_numpy(amax))
+    scale = to_numpy(scale).reshape(-1, 1)
+    others = beside(rng, signed(rng, E2M1_MIDPOINTS, (len(blocks), 15)) * scale)
+    blocks[:, 1:] = np.where(np.abs(others) <= np.abs(blocks[:, :1]), others, 0)
+    return np.ascontiguousarray(padded[:, : x.shape[1]])
+
+
 def nvfp4_weight(rng, device):
     with np.errstate(all="ignore"):
         weight, shape = _row_tensor(rng, 16, 6)
@@ -188,7 +232,9 @@ def nvfp4_weight(rng, device):
             amax = floats(rng, (1,))[0]
         elif choice < 0.6:
             amax = np.float32(2688 * 2.0 ** rng.integers(-10, 10))
-    amax = np.array([amax], dtype=np.float32)
+        amax = np.array([amax], dtype=np.float32)
+        if rng.random() < 0.3:
+            weight = _beside_nvfp4_decisions(rng, weight, amax)
     grad_output = gradients(rng, weight.shape)
     output, gradient = with_gradient(
         fake_quant.fake_quant_nvfp4_weight, torch.from_numpy(weight).reshape(shape),
@@ -200,6 +246,8 @@ def nvfp4_weight(rng, device):
 def nvfp4_dynamic(rng, device):
     with np.errstate(all="ignore"):
         x, shape = _row_tensor(rng, 16, 6)
+        if rng.random() < 0.3:
+            x = _beside_nvfp4_decisions(rng, x, np.abs(x).max(keepdims=True)[0])
     grad_output = gradients(rng, x.shape)
     output, gradient = with_gradient(
         fake_quant.fake_quant_nvfp4_dynamic, torch.from_numpy(x).reshape(shape),

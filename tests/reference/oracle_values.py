@@ -97,6 +97,18 @@ def on_midpoints(rng, shape, greatest, midpoints):
     return (made * 2.0 ** rng.integers(-20, 20)).astype(np.float32)
 
 
+def beside(rng, decisions):
+    """The decisions themselves and the floats around them: where multiplying by a rounded reciprocal
+    instead of dividing, or rounding once more or less, gives another code."""
+    exact = np.ascontiguousarray(decisions, dtype=np.float32)
+    return (exact.view(np.int32) + rng.integers(-2, 3, exact.shape).astype(np.int32)).view(np.float32)
+
+
+def signed(rng, values, shape):
+    """Of each element one of `values`, with a random sign."""
+    return rng.choice(np.asarray(values), shape) * rng.choice([-1.0, 1.0], shape)
+
+
 def rows_and_columns(rng, unit):
     """Mostly few rows, and columns that leave a ragged tail of `unit`."""
     if rng.random() < 0.1:
