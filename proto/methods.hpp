@@ -267,8 +267,8 @@ struct PruneReply {
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;
   std::uint64_t bytes_left = 0;
-};
   std::vector<RefusedPin> refused;
+};
 struct PinsReply {
   std::vector<Pin> pins;
   std::vector<RefusedPin> refused;
@@ -283,8 +283,8 @@ struct StatusReply {
   StoreStatus store;
   std::vector<SlotStatus> slots;
   Counters counters;
-};
   std::vector<RefusedPin> refused;
+};
 struct RebuildIndexReply {
   std::uint64_t files = 0;
   std::uint64_t images = 0;

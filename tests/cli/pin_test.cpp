@@ -56,8 +56,6 @@ TEST(PinCommand, WritesThePinBelowTheUsersConfiguration) {
   expect_golden("cli/pin.json", without(json.out, home));
 }
 
-TEST(PinCommand, SaysThatNoParityRan) {
-  Probing probing;
 TEST(PinCommand, APathCannotSendEscapeSequencesToTheTerminal) {
   Probing probing;
   const Ran ran = probing.pin({"--output", probing.path("a\x1b[2J")});
@@ -66,6 +64,8 @@ TEST(PinCommand, APathCannotSendEscapeSequencesToTheTerminal) {
   EXPECT_EQ(ran.out.find('\x1b'), std::string::npos) << ran.out;
 }
 
+TEST(PinCommand, SaysThatNoParityRan) {
+  Probing probing;
   EXPECT_NE(probing.pin({"--output", probing.path("a")}).out.find("parity:   not run"),
             std::string::npos);
   EXPECT_NE(probing.pin({"--output", "-"}).err.find("parity not run"), std::string::npos);

@@ -225,6 +225,31 @@ class Care(EndToEnd):
         self.done(self.world.run("prune", "--max-bytes", "0"))
         self.assertEqual(self.done(self.world.run("list", "--json")).json()["revisions"][0]["files"], 3)
 
+    def test_a_mistyped_pin_does_not_give_its_files_up(self):
+        path = self.world.pins / f"{SLOT}.toml"
+        good = path.read_text()
+        path.write_text(good[:len(good) // 2])
+        for restart in (False, True):
+            daemon = self.world.daemons[-1]
+            if restart:
+                self.world.stop(daemon)
+                self.world.start()
+            else:
+                daemon.send_signal(signal.SIGHUP)
+                until(lambda: "pin.refused" in self.world.log())
+            pruned = self.done(self.world.run("prune", "--max-bytes", "0"))
+            self.assertIn("removed 0 files", pruned.out)
+            self.assertIn(str(path), pruned.err)
+            status = self.done(self.world.run("status"))
+            self.assertIn("no pin is in force", status.out)
+            self.assertIn(str(path), status.err)
+        path.write_text(good)
+        self.world.daemons[-1].send_signal(signal.SIGHUP)
+        until(lambda: self.world.run("info", SLOT).exit_code == 0)
+        self.hub.control("POST", "reset")
+        self.done(self.world.run("resolve", SLOT, "--arch", "9.0"))
+        self.assertEqual(self.hub.counters()["connections"], {})
+
     def test_a_lost_index_is_made_anew_from_what_lies_there(self):
         self.world.stop(self.world.daemons[-1])
         for file in self.world.store.glob("index.sqlite3*"):
@@ -275,31 +300,6 @@ class Together(EndToEnd):
         contents = [path for path in self.hub.counters()["paths"] if "/resolve/" in path]
         self.assertEqual(len(contents), 3)
         self.assertEqual(tree_of(self.world.store / "tmp"), {})
-    def test_a_mistyped_pin_does_not_give_its_files_up(self):
-        path = self.world.pins / f"{SLOT}.toml"
-        good = path.read_text()
-        path.write_text(good[:len(good) // 2])
-        for restart in (False, True):
-            daemon = self.world.daemons[-1]
-            if restart:
-                self.world.stop(daemon)
-                self.world.start()
-            else:
-                daemon.send_signal(signal.SIGHUP)
-                until(lambda: "pin.refused" in self.world.log())
-            pruned = self.done(self.world.run("prune", "--max-bytes", "0"))
-            self.assertIn("removed 0 files", pruned.out)
-            self.assertIn(str(path), pruned.err)
-            status = self.done(self.world.run("status"))
-            self.assertIn("no pin is in force", status.out)
-            self.assertIn(str(path), status.err)
-        path.write_text(good)
-        self.world.daemons[-1].send_signal(signal.SIGHUP)
-        until(lambda: self.world.run("info", SLOT).exit_code == 0)
-        self.hub.control("POST", "reset")
-        self.done(self.world.run("resolve", SLOT, "--arch", "9.0"))
-        self.assertEqual(self.hub.counters()["connections"], {})
-
 
 
     def test_control_c_ends_the_private_service_and_its_download(self):
