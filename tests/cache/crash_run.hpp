@@ -1,6 +1,7 @@
 // One run of crash_child under fault_io.so (tests/fakes/fault_io.c tells what each setting does).
 #pragma once
 
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -57,7 +58,7 @@ inline Ended run_child(const std::string& scenario,
                        const std::filesystem::path& root,
                        const Fault& fault) {
   std::array<int, 2> pipe_ends{};
-  if (::pipe(pipe_ends.data()) != 0)
+  if (::pipe2(pipe_ends.data(), O_CLOEXEC) != 0)
     std::abort();
   const pid_t child = ::fork();
   if (child == 0) {

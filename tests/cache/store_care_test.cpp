@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <array>
 #include <chrono>
 
 #include "tests/cache/fixture.hpp"
@@ -28,8 +29,8 @@ protected:
 
   void make_old(const std::filesystem::path& path) {
     const auto then = std::chrono::system_clock::to_time_t(day_one);
-    const timespec times[2] = {{then, 0}, {then, 0}};
-    ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
+    const std::array<timespec, 2> times{{{then, 0}, {then, 0}}};
+    ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), times.data(), 0), 0);
   }
 
   lyk::test::TempDir folder_;

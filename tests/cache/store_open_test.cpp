@@ -20,12 +20,11 @@ namespace fs = std::filesystem;
 // mount.
 class SmallDisk {
 public:
-  explicit SmallDisk(const fs::path& path) : path_(path) {
-    fs::create_directories(path);
-    mounted_ = ::unshare(CLONE_NEWNS) == 0 &&
-               ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-               ::mount("tmpfs", path.c_str(), "tmpfs", 0, "size=2m,mode=0755") == 0;
-  }
+  explicit SmallDisk(const fs::path& path)
+      : path_(path),
+        mounted_(fs::create_directories(path) && ::unshare(CLONE_NEWNS) == 0 &&
+                 ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                 ::mount("tmpfs", path.c_str(), "tmpfs", 0, "size=2m,mode=0755") == 0) {}
   ~SmallDisk() {
     if (mounted_)
       (void)::umount2(path_.c_str(), MNT_DETACH);
@@ -40,7 +39,7 @@ public:
 
 private:
   fs::path path_;
-  bool mounted_ = false;
+  const bool mounted_;
 };
 
 // Runs `check` in a child as another user; false if it says so or the child cannot become that

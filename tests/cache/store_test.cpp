@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+
 #include "tests/cache/fixture.hpp"
 
 namespace lyk::cache::test {
@@ -59,14 +61,14 @@ struct BadContent {
 };
 
 TEST_F(StoreTest, CommitRefusesWhatTheProofDoesNotName) {
-  const BadContent cases[] = {
+  const std::array<BadContent, 6> cases{{
       {"same size, other bytes", "c0ntent", false, Code::digest_mismatch},
       {"same size, other bytes, plain file", "c0ntent", true, Code::digest_mismatch},
       {"shorter", "conten", false, Code::size_mismatch},
       {"shorter, plain file", "conten", true, Code::size_mismatch},
       {"longer", "contents", false, Code::size_mismatch},
       {"nothing", "", false, Code::size_mismatch},
-  };
+  }};
   for (const BadContent& bad : cases) {
     const Entry wanted = bad.by_git ? plain_entry("a.so", "content") : entry("a.so", "content");
     const auto blob = put(store_, wanted, bad.content);
