@@ -186,9 +186,18 @@ std::string as_json(const Request& request, const wire::ProbeReply& reply) {
   document.member("replaced_commit", request.existing ? request.existing->revision : std::nullopt);
   document.member("parity", "not_run");
   document.member("warnings", reply.warnings);
+  document.member("kept", reply.kept);
   document.member("pin", reply.pin);
   document.end_object();
   return std::move(document).finish();
+}
+
+// Keys of the pin before that are true of the new one too.
+std::string kept_text(const std::vector<std::string>& keys) {
+  std::string text;
+  for (const std::string& key : keys)
+    text += str(text.empty() ? "" : ", ", printable(key));
+  return text;
 }
 
 std::string as_text(const Request& request, const wire::ProbeReply& reply, Colours colours) {
@@ -203,6 +212,8 @@ std::string as_text(const Request& request, const wire::ProbeReply& reply, Colou
   if (request.existing && request.existing->revision)
     facts.add("before", printable(*request.existing->revision));
   facts.add("license", printable(reply.license.value_or("not stated")));
+  if (!reply.kept.empty())
+    facts.add("kept", kept_text(reply.kept));
   facts.add("proven", str(counted(reply.files.size(), "file"), ", ", counted(images, "image")));
   facts.add("written", printable(request.target.path.native()));
   facts.add("parity", std::string{no_parity}, Paint::yellow);
@@ -216,14 +227,16 @@ Result<Report> run_pin(const Invocation& invocation) {
                                     *invocation.preferences.offline_because, " forbids that")};
   LYK_TRY_ASSIGN(client::Connection connection, connect(invocation, client::Audience::own_uid));
   ProgressPrinter printer{invocation.terminal, invocation.progress()};
-  LYK_TRY_ASSIGN(const wire::ProbeReply reply, connection.stream<wire::ProbeReply>(
-                                                   request.call, [&](const wire::ProbeReply& step) {
-                                                     if (step.progress)
-                                                       printer.show(*step.progress, now());
-                                                   }));
+  const auto show = [&](const wire::ProbeReply& step) {
+    if (step.progress)
+      printer.show(*step.progress, now());
+  };
+  LYK_TRY_ASSIGN(wire::ProbeReply reply, connection.stream<wire::ProbeReply>(request.call, show));
   printer.clear();
   if (!reply.pin || !reply.commit)
     return Error{Code::protocol, "reply of Probe: the last one has no 'pin'"};
+  if (request.call.abi && !invocation.arguments.has("abi"))
+    reply.kept.insert(reply.kept.begin(), "abi");
   Report report;
   for (const std::string& warning : reply.warnings)
     report.notes.push_back(str("warning: ", warning));

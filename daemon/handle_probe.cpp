@@ -22,29 +22,69 @@ struct Found {
   std::optional<fetcher::Pin> pin;
 };
 
-// A new pin of the slot: what the present one says about the slot's use stays, what it says about
-// the old commit's files goes.
-fetcher::Pin new_pin(const Snapshot& snapshot,
-                     const wire::ProbeCall& asked,
-                     const fetcher::Probe& probe) {
-  fetcher::Pin pin{.slot = asked.slot,
-                   .repo = asked.repo,
-                   .repo_types = {probe.type},
-                   .revision = probe.commit,
-                   .license = probe.license,
-                   .abi = asked.abi,
-                   .deterministic = {},
-                   .is_public = false,
-                   .variants = {},
-                   .digests = {}};
-  if (const fetcher::LoadedPin* present = snapshot.pins.find(asked.slot)) {
-    if (!pin.abi)
-      pin.abi = present->pin.abi;
-    pin.deterministic = present->pin.deterministic;
-    pin.is_public = present->pin.is_public;
-    pin.variants = present->pin.variants;
+// What the pin in force says about the slot's use, as far as it is true of the new pin's files too.
+struct Inherited {
+  std::optional<std::string> abi;
+  std::vector<fetcher::Pass> deterministic;
+  bool is_public = false;
+  std::vector<std::string> variants;
+  std::vector<std::string> kept;        // keys of the pin in force
+  std::optional<std::string> left_out;  // a line about those that were not kept
+};
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words)
+    text += str(text.empty() ? "" : ", ", word);
+  return text;
+}
+
+// The launcher belongs to the slot. That files may go to everybody, give the same bits in every run
+// or have a layout is said of one repo, and of no other.
+Inherited inherit(const Snapshot& snapshot, const wire::ProbeCall& asked) {
+  Inherited out;
+  out.abi = asked.abi;
+  const fetcher::LoadedPin* present = snapshot.pins.find(asked.slot);
+  if (present == nullptr)
+    return out;
+  const fetcher::Pin& pin = present->pin;
+  if (!out.abi && pin.abi) {
+    out.abi = pin.abi;
+    out.kept.emplace_back("abi");
   }
-  return pin;
+  std::vector<std::string> of_the_repo;
+  if (!pin.deterministic.empty())
+    of_the_repo.emplace_back("deterministic");
+  if (pin.is_public)
+    of_the_repo.emplace_back("public");
+  if (!pin.variants.empty())
+    of_the_repo.emplace_back("variants");
+  if (pin.repo != asked.repo) {
+    if (!of_the_repo.empty())
+      out.left_out = str("not kept, since the pin in force says it of ", quoted(pin.repo.text()),
+                         ": ", joined(of_the_repo));
+    return out;
+  }
+  out.deterministic = pin.deterministic;
+  out.is_public = pin.is_public;
+  out.variants = pin.variants;
+  out.kept.insert(out.kept.end(), of_the_repo.begin(), of_the_repo.end());
+  return out;
+}
+
+fetcher::Pin new_pin(const wire::ProbeCall& asked,
+                     const Inherited& inherited,
+                     const fetcher::Probe& probe) {
+  return {.slot = asked.slot,
+          .repo = asked.repo,
+          .repo_types = {probe.type},
+          .revision = probe.commit,
+          .license = probe.license,
+          .abi = inherited.abi,
+          .deterministic = inherited.deterministic,
+          .is_public = inherited.is_public,
+          .variants = inherited.variants,
+          .digests = {}};
 }
 
 Result<void> check_abi_name(const std::optional<std::string>& abi) {
@@ -76,12 +116,13 @@ FlightPlan plan_probe(Call& call,
                       const std::shared_ptr<cache::Store>& store,
                       const std::shared_ptr<const Snapshot>& snapshot,
                       const wire::ProbeCall& asked,
+                      const Inherited& inherited,
                       const std::shared_ptr<Found>& found) {
   FlightPlan plan{.key = str("probe\n", call.connection.number),  // nobody joins it
                   .slot = asked.slot.text(),
                   .uid = call.connection.peer.uid,
                   .work = nullptr};
-  plan.work = [&service = call.service, store, snapshot, asked, found](
+  plan.work = [&service = call.service, store, snapshot, asked, inherited, found](
                   const fetcher::ProgressCallback& progress,
                   const fetcher::CancelToken& cancel) -> FlightResult {
     fetcher::Context context{
@@ -91,8 +132,7 @@ FlightPlan plan_probe(Call& call,
     if (request.repo_types.empty())
       request.repo_types = {RepoType::kernel, RepoType::model};
     LYK_TRY_ASSIGN(found->probe, fetcher::probe(*store, request, context));
-    found->pin = new_pin(*snapshot, asked, *found->probe);
-    LYK_TRY(check_abi_name(found->pin->abi));
+    found->pin = new_pin(asked, inherited, *found->probe);
     return run_fetch(service, *store, *found->pin, {.context = std::move(context), .devices = {}});
   };
   return plan;
@@ -105,10 +145,12 @@ Result<Answer> handle_probe(Call& call) {
                  wire::decode_parameters<wire::ProbeCall>(call.message));
   LYK_TRY(check_abi_name(asked.abi));
   const std::shared_ptr<const Snapshot> snapshot = call.service.snapshot();
+  const Inherited inherited = inherit(*snapshot, asked);
   LYK_TRY_ASSIGN(const std::shared_ptr<cache::Store> store, call.service.store());
   const auto found = std::make_shared<Found>();
-  LYK_TRY_ASSIGN(const Flights::Ticket ticket,
-                 call.service.flights.join(plan_probe(call, store, snapshot, asked, found)));
+  LYK_TRY_ASSIGN(
+      const Flights::Ticket ticket,
+      call.service.flights.join(plan_probe(call, store, snapshot, asked, inherited, found)));
   Waiting waiting;
   if (call.wants_progress())
     waiting.on_progress = [&](const fetcher::Progress& progress) {
@@ -139,6 +181,9 @@ Result<Answer> handle_probe(Call& call) {
   reply.files = to_wire(files, images);
   reply.warnings = found->probe->warnings;
   reply.warnings.insert(reply.warnings.end(), report.warnings.begin(), report.warnings.end());
+  if (inherited.left_out)
+    reply.warnings.push_back(*inherited.left_out);
+  reply.kept = inherited.kept;
   return Answer{wire::encode_reply(reply)};
 }
 

@@ -49,7 +49,8 @@ inline constexpr auto fields_of<ProbeReply> =
                     field("repo_type", &ProbeReply::repo_type),
                     field("license", &ProbeReply::license),
                     field("files", &ProbeReply::files, Presence::with_result),
-                    field("warnings", &ProbeReply::warnings, Presence::with_result));
+                    field("warnings", &ProbeReply::warnings, Presence::with_result),
+                    field("kept", &ProbeReply::kept, Presence::unless_empty));
 
 LYK_WIRE_METHOD(Probe);
 

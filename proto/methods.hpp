@@ -243,6 +243,7 @@ struct ProbeReply {
   std::optional<std::string> license;
   std::vector<File> files;
   std::vector<std::string> warnings;
+  std::vector<std::string> kept;
 };
 struct ListReply {
   std::vector<Revision> revisions;

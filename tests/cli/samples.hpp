@@ -126,7 +126,8 @@ inline wire::ProbeReply probed() {
           .repo_type = "kernel",
           .license = "Apache-2.0",
           .files = files(),
-          .warnings = {"the branch v1 can move; the pin cannot"}};
+          .warnings = {"the branch v1 can move; the pin cannot"},
+          .kept = {"abi"}};
 }
 
 inline wire::StatusReply status_reply() {

@@ -15,7 +15,8 @@ import unittest
 from pathlib import Path
 
 import device_files
-from world import ABI, REPO, SLOT, Programs, RunningHub, World, make_hub_root, pin_text, sha256_of, tree_of, until
+from world import (ABI, REPO, SLOT, Programs, RunningHub, World, make_hub_root, make_repository, pin_text, sha256_of,
+                   tree_of, until)
 
 OPTIONS = argparse.ArgumentParser()
 OPTIONS.add_argument("--cli", required=True)
@@ -81,6 +82,22 @@ class Chain(EndToEnd):
         self.assertEqual((pin["slot"], pin["repo"], pin["revision"]), (SLOT, REPO, self.commit))
         self.assertEqual(pin["repo_types"], ["kernel"])
         self.assertEqual(pin["digests"], {path: sha256_of(file) for path, file in self.local.items()})
+
+    def test_what_a_pin_says_of_its_repository_does_not_go_over_to_another_one(self):
+        self.world.pin(pin_text(self.commit, abi=ABI, public=True, deterministic=["forward"]))
+        raise_it = ("pin", SLOT, "--repo", REPO, "--revision", "v1", "--json")
+        self.assertEqual(self.done(self.world.run(*raise_it)).json()["kept"], ["abi", "deterministic", "public"])
+        other = "kernels-community/other"
+        make_repository(self.made["root"], "--repo", f"kernels/{other}",
+                        *(word for path, file in self.local.items() for word in ("--file", f"{path}={file}")))
+        move = ("pin", SLOT, "--repo", other, "--revision", "v1", "--force", "--json")
+        moved = self.done(self.world.run(*move))
+        self.assertEqual(moved.json()["kept"], ["abi"])
+        self.assertIn(f"the pin in force says it of '{REPO}': deterministic, public", moved.err)
+        pin = tomllib.loads((self.world.pins / f"{SLOT}.toml").read_text())
+        self.assertEqual((pin["repo"], pin["abi"]), (other, ABI))
+        self.assertNotIn("public", pin)
+        self.assertNotIn("deterministic", pin)
 
     def test_a_fetch_proves_and_stores_every_image_file_of_the_commit(self):
         self.pinned()

@@ -84,14 +84,17 @@ TEST(CodecProbe, CallWithoutOptionsIsShort) {
 }
 
 TEST(CodecProbe, ReplyIsAsItsGolden) {
-  const ProbeReply reply{.progress = {},
-                         .pin = "slot = \"ms_deform_attn\"\n",
-                         .commit = commit(),
-                         .repo_type = "kernel",
-                         .license = "Apache-2.0",
-                         .files = {file()},
-                         .warnings = {"the tag moved"}};
+  ProbeReply reply{.progress = {},
+                   .pin = "slot = \"ms_deform_attn\"\n",
+                   .commit = commit(),
+                   .repo_type = "kernel",
+                   .license = "Apache-2.0",
+                   .files = {file()},
+                   .warnings = {"the tag moved"},
+                   .kept = {}};
   check_reply("wire/probe_reply.json", reply);
+  reply.kept = {"abi", "public"};
+  check_reply("wire/probe_reply.kept.json", reply);
 }
 
 TEST(CodecProbe, ProgressHasNothingElse) {
