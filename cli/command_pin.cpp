@@ -31,17 +31,18 @@ constexpr std::array<Option, 7> options{{
      .repeat = Repeat::many},
     {.name = "abi",
      .value = "ABI",
-     .help = "launch ABI that the images must define; default: that of the pin replaced"},
+     .help = "launch ABI that the images must define; default: that of the pin there is"},
     {.name = "output", .value = "FILE", .help = "where to write the pin; - is stdout"},
     {.name = "system", .value = "", .help = "write to /etc/libreyolo-kernels/pins.d, as root"},
     {.name = "force", .value = "", .help = "replace a pin of another repo too"},
 }};
 
 constexpr std::array<Example, 2> examples{{
-    {"pin ms_deform_attn --repo kernels-community/deformable-detr --revision v1",
+    {"pin ms_deform_attn --repo kernels-community/deformable-detr --revision v1 --abi "
+     "ms_deform_im2col",
      "pin what the branch v1 is now"},
-    {"pin ms_deform_attn --repo kernels-community/deformable-detr --revision main --output -",
-     "only show the pin"},
+    {"pin ms_deform_attn --repo kernels-community/deformable-detr --revision 2 --output -",
+     "only show the pin, with the ABI of the one in force"},
 }};
 
 constexpr std::string_view no_parity =

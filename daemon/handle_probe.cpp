@@ -93,6 +93,16 @@ Result<void> check_abi_name(const std::optional<std::string>& abi) {
   return Error{Code::invalid_argument, str("abi: ", no_launcher_text(*abi))};
 }
 
+// A pin with neither is one that nobody takes, so it is not even begun.
+Result<void> check_use(const wire::ProbeCall& asked, const Inherited& inherited) {
+  if (inherited.abi || !inherited.variants.empty())
+    return {};
+  return Error{
+      Code::invalid_argument,
+      str("slot ", quoted(asked.slot.text()),
+          ": no pin in force says its launch ABI; name it with --abi: ", launch_abis_text())};
+}
+
 // At least one image must define the ABI; else the line says what the first one lacks.
 Result<void> check_images(const fetcher::Pin& pin, const std::vector<cache::StoredImage>& images) {
   if (!pin.abi)
@@ -146,6 +156,7 @@ Result<Answer> handle_probe(Call& call) {
   LYK_TRY(check_abi_name(asked.abi));
   const std::shared_ptr<const Snapshot> snapshot = call.service.snapshot();
   const Inherited inherited = inherit(*snapshot, asked);
+  LYK_TRY(check_use(asked, inherited));
   LYK_TRY_ASSIGN(const std::shared_ptr<cache::Store> store, call.service.store());
   const auto found = std::make_shared<Found>();
   LYK_TRY_ASSIGN(

@@ -110,7 +110,7 @@ Error combined(const Pin& pin, const std::vector<Lack>& lacks) {
         str(&lack == &lacks.front() ? ": " : "; ", name(lack.type), " repo: ", lack.error.message);
   if (std::all_of(lacks.begin(), lacks.end(), is_absent))
     text += str("; for a new pin: libreyolo-kernels pin ", pin.slot.text(), " --repo ",
-                pin.repo.text(), " --revision v1");
+                pin.repo.text(), " --revision v1", pin.abi ? str(" --abi ", *pin.abi) : "");
   return Error{first->error.code, std::move(text)};
 }
 

@@ -83,16 +83,21 @@ const LaunchAbi* find_launch_abi(std::string_view name) {
   return nullptr;
 }
 
+std::string launch_abis_text() {
+  std::string all;
+  for (const LaunchAbi& abi : abis)
+    all += str(all.empty() ? "" : ", ", quoted(abi.name));
+  return all;
+}
+
 std::string no_launcher_text(std::string_view name) {
   std::vector<std::string_view> known;
-  std::string all;
-  for (const LaunchAbi& abi : abis) {
+  for (const LaunchAbi& abi : abis)
     known.push_back(abi.name);
-    all += str(all.empty() ? "" : ", ", quoted(abi.name));
-  }
   const std::string_view near = nearest(name, known);
   return str("this release has no launcher ", quoted(name),
-             near.empty() ? str("; it has ", all) : str("; did you mean ", quoted(near), "?"));
+             near.empty() ? str("; it has ", launch_abis_text())
+                          : str("; did you mean ", quoted(near), "?"));
 }
 
 }  // namespace lyk

@@ -39,6 +39,9 @@ std::span<const LaunchAbi> launch_abis();
 // Null if this release has no launcher of that name.
 const LaunchAbi* find_launch_abi(std::string_view name);
 
+// "'x', 'y'": every name, for people to choose from.
+std::string launch_abis_text();
+
 // "this release has no launcher 'x'; did you mean 'y'?", for a name that `find_launch_abi` does not
 // know.
 std::string no_launcher_text(std::string_view name);

@@ -178,6 +178,22 @@ TEST_F(Handlers, ProbeRefusesAnAbiThatNoLauncherKnows) {
             "'ms_deform_im2col'?");
 }
 
+TEST_F(Handlers, ProbeOfASlotWhoseAbiNobodyKnowsBeginsNothing) {
+  const wire::ProbeCall call{.slot = slot("new"),
+                             .repo = RepoId::parse("ns/kernels").value(),
+                             .revision = "v1",
+                             .repo_types = {},
+                             .abi = {}};
+  const Error error = refused(call);
+  EXPECT_EQ(error.code, Code::invalid_argument);
+  EXPECT_EQ(error.message,
+            "slot 'new': no pin in force says its launch ABI; name it with --abi: "
+            "'ms_deform_im2col'");
+  wire::ProbeCall of_a_pinned_slot = call;
+  of_a_pinned_slot.slot = slot("ms_deform_attn");
+  EXPECT_NE(refused(of_a_pinned_slot).code, Code::invalid_argument) << "it has the pin's";
+}
+
 TEST_F(Handlers, VerifyHashesAndReportsDamage) {
   const auto good = ask<wire::VerifyReply>(wire::VerifyCall{});
   EXPECT_EQ(good.files, 1U);

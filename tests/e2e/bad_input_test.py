@@ -59,12 +59,13 @@ class Words(BadInput):
         self.assertEqual(self.hub.counters()["connections"], {})
 
     def test_a_revision_that_is_not_there_names_what_is(self):
-        self.refused(self.world.run("pin", SLOT, "--repo", REPO, "--revision", "v2", "-q"), 3, "'v2'", "v1")
+        self.refused(self.world.run("pin", SLOT, "--repo", REPO, "--revision", "v2", "--abi", ABI, "-q"), 3, "'v2'",
+                     "v1")
         self.assertEqual(tree_of(self.world.pins), {})
 
     def test_a_repository_that_is_not_there(self):
-        self.refused(self.world.run("pin", SLOT, "--repo", "kernels-community/nothing", "--revision", "v1", "-q"), 5,
-                     "kernels-community/nothing")
+        self.refused(self.world.run("pin", SLOT, "--repo", "kernels-community/nothing", "--revision", "v1",
+                                    "--abi", ABI, "-q"), 5, "kernels-community/nothing")
 
     def test_an_abi_that_no_launcher_has_names_the_nearest_one(self):
         self.refused(self.world.run("pin", SLOT, "--repo", REPO, "--revision", "v1", "--abi", "ms_deform_imcol", "-q"),
@@ -133,7 +134,7 @@ class Pins(BadInput):
         self.hub.misbehave("model-gone")
         self.world.pin(pin_text(self.commit, types=("model",), abi=ABI))
         self.refused(self.world.run("fetch", SLOT, "-q"), 5, "model repo", "401", f"libreyolo-kernels pin {SLOT}",
-                     "--revision v1")
+                     f"--revision v1 --abi {ABI}")
         self.world.pin(pin_text("0" * 40, types=("kernel", "model"), abi=ABI))
         self.refused(self.world.run("fetch", SLOT, "-q"), 3, "kernel repo", "model repo", "401",
                      f"libreyolo-kernels pin {SLOT}", "--revision v1")

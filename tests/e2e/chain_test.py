@@ -99,6 +99,12 @@ class Chain(EndToEnd):
         self.assertNotIn("public", pin)
         self.assertNotIn("deterministic", pin)
 
+    def test_a_pin_that_names_no_abi_is_not_begun(self):
+        ran = self.done(self.world.run("pin", SLOT, "--repo", REPO, "--revision", "v1"), 2)
+        self.assertIn(f"name it with --abi: '{ABI}'", ran.err)
+        self.assertEqual(self.hub.counters()["connections"], {})
+        self.assertEqual(tree_of(self.world.pins), {})
+
     def test_a_fetch_proves_and_stores_every_image_file_of_the_commit(self):
         self.pinned()
         self.world.start()

@@ -231,7 +231,7 @@ TEST_F(Fetch, AGoneModelTypeIsNamedWithTheCommandThatMendsThePin) {
   EXPECT_TRUE(says(error, "model repo: ")) << error.message;
   EXPECT_TRUE(says(error,
                    "libreyolo-kernels pin ms_deform_attn --repo kernels-community/"
-                   "deformable-detr --revision v1"))
+                   "deformable-detr --revision v1 --abi ms_deform_im2col"))
       << error.message;
 }
 
