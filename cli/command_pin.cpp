@@ -1,10 +1,10 @@
 // pin: make or raise the pin of a slot. The service turns the revision into a proven commit; the
 // file is written by us, with the rights of whoever runs us, and only once everything is proven.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <system_error>
 #include <utility>
 
 #include "cli/command.hpp"
@@ -14,6 +14,7 @@
 #include "cli/progress.hpp"
 #include "cli/service.hpp"
 #include "proto/launch_abi.hpp"
+#include "proto/ownership.hpp"
 #include "proto/text.hpp"
 
 namespace lyk::cli {
@@ -49,7 +50,8 @@ constexpr std::string_view no_parity =
     "not run: this release cannot; compare results on a GPU before you rely on the pin";
 
 struct Target {
-  bool is_stdout = false;
+  enum class Kind { stdout_stream, file, service_pin };  // the last is what a service reads
+  Kind kind = Kind::file;
   fs::path path;
 };
 
@@ -93,16 +95,27 @@ Result<Target> parse_target(const Invocation& invocation, const SlotName& slot) 
   if (output && system)
     return Error{Code::invalid_argument, "pin: options --output and --system exclude each other"};
   if (output)
-    return Target{.is_stdout = *output == "-", .path = *output};
+    return Target{.kind = *output == "-" ? Target::Kind::stdout_stream : Target::Kind::file,
+                  .path = *output};
   const std::string file_name = slot.text() + ".toml";
   if (system)
-    return Target{.is_stdout = false,
+    return Target{.kind = Target::Kind::service_pin,
                   .path = fs::path{"/etc/libreyolo-kernels/pins.d"} / file_name};
   if (!invocation.preferences.config_home)
     return Error{Code::invalid_argument, "pin: HOME is not set: name the file with --output FILE"};
   return Target{
-      .is_stdout = false,
+      .kind = Target::Kind::service_pin,
       .path = *invocation.preferences.config_home / "libreyolo-kernels" / "pins.d" / file_name};
+}
+
+// What would fail, or be refused by the service that is to read it, once everything is proven.
+Result<void> check_target(const Target& target) {
+  const fs::path folder = target.path.parent_path();
+  LYK_TRY(check_may_write_into(folder));
+  struct stat found {};
+  if (target.kind != Target::Kind::service_pin || ::stat(folder.c_str(), &found) != 0)
+    return {};  // a folder that is missing is made as it has to be
+  return check_ownership(found, folder.native(), ::geteuid());
 }
 
 // A pin of another repo is another decision, so it takes --force.
@@ -140,8 +153,9 @@ Result<Request> parse_request(const Invocation& invocation) {
                            .abi = arguments.value("abi")},
                   .target = std::move(target),
                   .existing = std::nullopt};
-  if (request.target.is_stdout)
+  if (request.target.kind == Target::Kind::stdout_stream)
     return request;
+  LYK_TRY(check_target(request.target));
   LYK_TRY_ASSIGN(request.existing, read_existing_pin(request.target.path));
   if (!request.existing)
     return request;
@@ -163,12 +177,7 @@ std::vector<std::string> keys_lost(const ExistingPin& existing, std::string_view
 }
 
 Result<void> write_pin(const Target& target, std::string_view text) {
-  std::error_code problem;
-  if (target.path.has_parent_path())
-    fs::create_directories(target.path.parent_path(), problem);
-  if (problem)
-    return os_error(problem.value(),
-                    str("create folder ", quoted(target.path.parent_path().native())));
+  LYK_TRY(make_folders(target.path.parent_path()));
   return write_file(target.path, std::as_bytes(std::span{text}), 0644);
 }
 
@@ -181,7 +190,7 @@ std::string as_json(const Request& request, const wire::ProbeReply& reply) {
   document.member("commit", reply.commit);
   document.member("license", reply.license);
   document.member("files", std::uint64_t{reply.files.size()});
-  document.member("written", request.target.is_stdout
+  document.member("written", request.target.kind == Target::Kind::stdout_stream
                                  ? std::nullopt
                                  : std::optional{request.target.path.native()});
   document.member("replaced_commit", request.existing ? request.existing->revision : std::nullopt);
@@ -241,7 +250,7 @@ Result<Report> run_pin(const Invocation& invocation) {
   Report report;
   for (const std::string& warning : reply.warnings)
     report.notes.push_back(str("warning: ", warning));
-  if (request.target.is_stdout) {
+  if (request.target.kind == Target::Kind::stdout_stream) {
     report.text = invocation.json() ? as_json(request, reply) : *reply.pin;
     report.notes.push_back(str("parity ", no_parity));
     return report;

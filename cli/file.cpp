@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <system_error>
 
 #include "proto/names.hpp"
 #include "proto/text.hpp"
@@ -121,6 +122,36 @@ Result<std::string> read_text_file(const std::filesystem::path& path, std::uint6
   if (!is_utf8(text))
     return Error{Code::invalid_argument, str(quoted(path.native()), " is not UTF-8 text")};
   return text;
+}
+
+Result<void> make_folders(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> missing;
+  std::error_code ignored;  // what cannot be looked at cannot be made either, and that is told
+  for (std::filesystem::path at = folder; !at.empty() && !std::filesystem::exists(at, ignored);
+       at = at.parent_path())
+    missing.push_back(at);
+  constexpr mode_t mode = 0755;
+  for (auto at = missing.rbegin(); at != missing.rend(); ++at) {
+    if (::mkdir(at->c_str(), mode) != 0) {
+      const int number = errno;
+      if (number == EEXIST)
+        continue;  // somebody else was faster
+      return file_error(number, "create folder", *at);
+    }
+    if (::chmod(at->c_str(), mode) != 0)
+      return file_error(errno, "change mode of", *at);
+  }
+  return {};
+}
+
+Result<void> check_may_write_into(std::filesystem::path folder) {
+  std::error_code ignored;  // access(2) tells
+  while (folder.has_parent_path() && folder != folder.parent_path() &&
+         !std::filesystem::exists(folder, ignored))
+    folder = folder.parent_path();
+  if (::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) != 0)
+    return file_error(errno, "write into", folder);
+  return {};
 }
 
 Result<void> write_file(const std::filesystem::path& path,

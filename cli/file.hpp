@@ -23,6 +23,15 @@ Result<std::vector<std::byte>> read_file(const std::filesystem::path& path,
 // The same as text. An invalid_argument error if it is not UTF-8.
 Result<std::string> read_text_file(const std::filesystem::path& path, std::uint64_t bytes_max);
 
+// Makes the folders of the path that are missing. Whatever the umask, everybody may read them and
+// only their owner may write: a service of another user reads pins there, and none where others may
+// write.
+Result<void> make_folders(const std::filesystem::path& folder);
+
+// io if a file cannot be made in the folder or, where it is missing, in the one that it would come
+// into.
+Result<void> check_may_write_into(std::filesystem::path folder);
+
 // Replaces what was there; the folder must exist. SIGINT and SIGTERM wait until it is done.
 Result<void> write_file(const std::filesystem::path& path,
                         std::span<const std::byte> bytes,

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "tests/cli/cli_run.hpp"
@@ -190,6 +192,61 @@ TEST(PinCommand, WrongWordsAreRefusedBeforeAnybodyIsAsked) {
     EXPECT_EQ(ran.exit_code, 2) << wrong;
     EXPECT_NE(ran.err.find(std::string{"'"} + wrong + "'"), std::string::npos) << ran.err;
   }
+}
+
+// For the time of a test.
+class Umask {
+public:
+  explicit Umask(mode_t mask) : before_(::umask(mask)) {}
+  ~Umask() { (void)::umask(before_); }
+  Umask(const Umask&) = delete;
+  Umask& operator=(const Umask&) = delete;
+  Umask(Umask&&) = delete;
+  Umask& operator=(Umask&&) = delete;
+
+private:
+  mode_t before_;
+};
+
+mode_t mode_of(const std::string& path) {
+  struct stat status {};
+  EXPECT_EQ(::stat(path.c_str(), &status), 0) << path;
+  return status.st_mode & 07777U;
+}
+
+TEST(PinCommand, WhateverTheUmaskAServiceTakesThePinThatIsWritten) {
+  for (const mode_t mask : {0002U, 0077U, 0000U}) {
+    Probing probing;
+    const std::string home = probing.path("home");
+    const Umask umask{mask};
+    EXPECT_EQ(probing.pin({}, {"HOME=" + home}).exit_code, 0);
+    const std::string folder = home + "/.config/libreyolo-kernels";
+    EXPECT_EQ(mode_of(folder), 0755U) << mask;
+    EXPECT_EQ(mode_of(folder + "/pins.d"), 0755U) << mask;
+    EXPECT_EQ(mode_of(folder + "/pins.d/ms_deform_attn.toml"), 0644U) << mask;
+  }
+}
+
+TEST(PinCommand, AFolderFromWhichNoServiceTakesPinsIsRefusedBeforeAnybodyIsAsked) {
+  Probing probing;
+  const std::string home = probing.path("home");
+  const std::string folder = home + "/.config/libreyolo-kernels/pins.d";
+  std::filesystem::create_directories(folder);
+  ASSERT_EQ(::chmod(folder.c_str(), 0775), 0);
+  const Ran ran = probing.pin({}, {"HOME=" + home});
+  EXPECT_EQ(ran.exit_code, 8);
+  EXPECT_EQ(ran.err, "libreyolo-kernels: " + folder + ": others may write it; run chmod go-w '" +
+                         folder + "'\n");
+  EXPECT_FALSE(probing.asked());
+  const Ran elsewhere = probing.pin({"--output", folder + "/x"}, {"HOME=" + home});
+  EXPECT_EQ(elsewhere.exit_code, 0) << elsewhere.err;  // no service reads that
+}
+
+TEST(PinCommand, AFolderThatTakesNoFileIsToldBeforeAnybodyIsAsked) {
+  Probing probing;
+  const Ran ran = probing.pin({"--output", "/proc/1/none/x"});
+  EXPECT_EQ(ran.exit_code, 6) << ran.err;
+  EXPECT_FALSE(probing.asked());
 }
 
 TEST(PinCommand, OfflineSaysWhy) {
