@@ -63,8 +63,11 @@ public:
       return Error{Code::protocol, str("status ", head.status, " to a request for the whole file")};
     }
     const auto length = content_length(head);
-    if (length)
+    announced_.reset();
+    if (length) {
       LYK_TRY(check_total(present + *length));
+      announced_ = present + *length;
+    }
     if (!staging_)
       return stage(length);
     return present > 0 ? Result<void>{} : staging_->restart();
@@ -76,7 +79,7 @@ public:
     LYK_TRY(check_unannounced(staging_->bytes_so_far() + bytes.size()));
     LYK_TRY(staging_->write(bytes));
     if (wanted_.progress)
-      wanted_.progress(staging_->bytes_so_far());
+      wanted_.progress({staging_->bytes_so_far(), total() ? total() : announced_});
     return Flow::go_on;
   }
 
@@ -153,6 +156,7 @@ private:
   cache::Store& store_;
   const Download& wanted_;
   std::optional<cache::Staging> staging_;
+  std::optional<std::uint64_t> announced_;  // by the present answer, of the whole file
   std::uint64_t asked_from_ = 0;
   bool resumes_ = true;
   bool is_html_ = false;

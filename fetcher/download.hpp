@@ -3,16 +3,25 @@
 // the proven bytes wins; the error says what each of them did. Thread rule: as Context.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <optional>
+
 #include "cache/store.hpp"
 #include "fetcher/context.hpp"
 #include "fetcher/http.hpp"
 
 namespace lyk::fetcher {
 
+struct Arrival {
+  std::uint64_t bytes = 0;  // that are here; falls back where a transfer starts over
+  // As the proof says or, for people only, as the answer announces; absent: nobody said.
+  std::optional<std::uint64_t> bytes_total;
+};
+
 struct Download {
   cache::Entry entry;
-  // Told how many bytes of the file are here, also when that number falls back to 0.
-  std::function<void(std::uint64_t)> progress;
+  std::function<void(const Arrival&)> progress;
 };
 
 Result<cache::Blob> download(cache::Store& store,

@@ -18,7 +18,16 @@ cache::Time now() {
   return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
 }
 
-// Tells progress, not oftener than people can read it.
+// A Hub cache has something in one of the file's places: worth hashing, and worth a word.
+bool may_be_in(const std::filesystem::path& hub_cache, const cache::Entry& entry) {
+  const auto places = cache::hub_cache_places(hub_cache, entry);
+  return std::any_of(places.begin(), places.end(), [](const std::filesystem::path& place) {
+    std::error_code ignored;  // what cannot be looked at is not there for us
+    return std::filesystem::exists(place, ignored);
+  });
+}
+
+// Tells progress: every change of step and file, and bytes not oftener than people can read them.
 class Teller {
 public:
   Teller(const ProgressCallback& callback, const std::vector<ListedFile>& files)
@@ -28,17 +37,26 @@ public:
       progress_.bytes_total += file.proof.bytes.value_or(0);
   }
 
-  void begin(const RepoPath& file) { progress_.file = file.text(); }
+  void begin(const ListedFile& file) {
+    file_ = file.path.text();
+    has_size_ = file.proof.bytes.has_value();
+  }
 
-  void step(Step step, std::uint64_t file_bytes) {
-    const bool changed = step != progress_.step;
+  void step(Step step, const Arrival& arrival = {}) {
+    const bool changed = step != progress_.step || file_ != progress_.file;
     progress_.step = step;
-    progress_.bytes_done = bytes_before_ + file_bytes;
+    progress_.file = file_;
+    progress_.bytes_done = bytes_before_ + arrival.bytes;
+    if (!has_size_ && arrival.bytes_total)
+      count_in(*arrival.bytes_total);
     if (changed || Clock::now() - told_ >= limits::progress_interval)
       tell();
   }
 
   void end(std::uint64_t file_bytes) {
+    if (!has_size_)
+      count_in(file_bytes);
+    counted_bytes_ = 0;
     bytes_before_ += file_bytes;
     progress_.bytes_done = bytes_before_;
     ++progress_.files_done;
@@ -46,6 +64,12 @@ public:
   }
 
 private:
+  // Of a file whose proof says no size: as announced last, then as it is.
+  void count_in(std::uint64_t file_bytes) {
+    progress_.bytes_total = progress_.bytes_total - counted_bytes_ + file_bytes;
+    counted_bytes_ = file_bytes;
+  }
+
   void tell() {
     told_ = Clock::now();
     if (callback_)
@@ -54,7 +78,10 @@ private:
 
   const ProgressCallback& callback_;
   Progress progress_;
-  std::uint64_t bytes_before_ = 0;  // of the files that are done
+  std::string file_;
+  bool has_size_ = true;
+  std::uint64_t counted_bytes_ = 0;  // of the file in hand, where its proof says no size
+  std::uint64_t bytes_before_ = 0;   // of the files that are done
   Clock::time_point told_;
 };
 
@@ -72,7 +99,7 @@ public:
     FetchReport report{origin(types_.front()), kind_, cache::Visibility::open, {}, 0, 0, {}};
     Teller teller{context_.progress, files};
     for (const ListedFile& file : files) {
-      teller.begin(file.path);
+      teller.begin(file);
       auto fetched = take(file, teller);
       if (!fetched)
         return annotate(std::move(fetched).error(), quoted(file.path.text()));
@@ -154,7 +181,7 @@ private:
     LYK_TRY_ASSIGN(std::optional<cache::Lock> lock, store_.try_lock(lock_name));
     if (lock)
       return lock;
-    teller.step(Step::waiting, 0);
+    teller.step(Step::waiting);
     const cache::LockWait wait{Clock::now() + limits::lock_wait_max,
                                [&] { return context_.cancel.stop_requested(); }};
     auto waited = store_.lock(lock_name, wait);
@@ -178,13 +205,13 @@ private:
   }
 
   Result<std::optional<cache::Blob>> adopt(const ListedFile& file, Teller& teller) {
-    if (context_.settings.hf_caches.empty())
-      return std::optional<cache::Blob>{};
-    teller.step(Step::adopting, 0);
     for (const std::filesystem::path& folder : context_.settings.hf_caches)
       for (const RepoType type : types_) {
-        LYK_TRY_ASSIGN(const std::optional<cache::Blob> blob,
-                       store_.adopt(entry(file, type), folder, now()));
+        const cache::Entry wanted = entry(file, type);
+        if (!may_be_in(folder, wanted))
+          continue;
+        teller.step(Step::adopting);
+        LYK_TRY_ASSIGN(const std::optional<cache::Blob> blob, store_.adopt(wanted, folder, now()));
         if (blob) {
           settle(type);
           return blob;
@@ -196,9 +223,10 @@ private:
   Result<cache::Blob> download_any_type(const ListedFile& file, Teller& teller) {
     std::optional<Error> lacks;
     for (const RepoType type : std::vector{types_}) {
-      teller.step(Step::downloading, 0);
-      const Download wanted{entry(file, type),
-                            [&](std::uint64_t bytes) { teller.step(Step::downloading, bytes); }};
+      teller.step(Step::downloading);
+      const Download wanted{entry(file, type), [&](const Arrival& arrival) {
+                              teller.step(Step::downloading, arrival);
+                            }};
       auto blob = download(store_, wanted, context_, http_);
       if (blob) {
         settle(type);

@@ -1,6 +1,6 @@
 // What a running fetch tells, and how it is told to stop.
-// Thread rule: the callback is called on the thread that fetches, at most about ten times a second
-// and once at the end of each file.
+// Thread rule: the callback is called on the thread that fetches: at every change of step or file,
+// at the end of each file, and for bytes alone at most about ten times a second.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,11 @@ enum class Step { proving, downloading, adopting, waiting };
 
 struct Progress {
   Step step = Step::proving;
-  std::string file;  // path in the repo; empty while the commit is proven
+  std::string file;  // that the step is about: path in the repo; empty while the commit is proven
   std::uint64_t bytes_done = 0;
-  std::uint64_t bytes_total = 0;  // of all files of this fetch, as far as known; 0: not known
+  // Of all files of this fetch, as far as known; 0: not known. For people: where the proof says no
+  // size, this is what a server announced.
+  std::uint64_t bytes_total = 0;
   std::uint64_t files_done = 0;
   std::uint64_t files_total = 0;
 };

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 
 #include "proto/text.hpp"
 #include "tests/fetcher/fetch_fixture.hpp"
@@ -25,6 +26,27 @@ TEST_F(FetchByDigests, ProvesWithoutGit) {
   EXPECT_EQ(report->proof, cache::ProofKind::digests);
   EXPECT_EQ(report->downloaded_bytes, 370000U);
   EXPECT_FALSE(hub_saw("info/refs"));
+}
+
+// The fake Hub announces lengths, as the Hub does.
+TEST_F(FetchByDigests, AProofWithoutSizesStillHasATotalToMeasureProgressBy) {
+  const GitId commit = make();
+  start();
+  const auto by_git = run(pin_of(repo_name, commit));
+  ASSERT_TRUE(by_git) << error_of(by_git);
+  store = open_store(folder / "other");
+  std::vector<Progress> told;
+  context->progress = [&](const Progress& progress) { told.push_back(progress); };
+  ASSERT_TRUE(run(with_digests(pin_of(repo_name, commit), by_git->files)));
+  ASSERT_FALSE(told.empty());
+  for (const Progress& progress : told)
+    EXPECT_LE(progress.bytes_done, progress.bytes_total);
+  const auto first = std::find_if(told.begin(), told.end(),
+                                  [](const Progress& each) { return each.files_done == 1; });
+  ASSERT_NE(first, told.end());
+  EXPECT_EQ(first->bytes_total, 300000U);
+  EXPECT_EQ(told.back().bytes_done, 370000U);
+  EXPECT_EQ(told.back().bytes_total, 370000U);
 }
 
 TEST_F(FetchByDigests, FindsTheTypeOfTheRepo) {
