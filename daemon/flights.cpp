@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <condition_variable>
+#include <deque>
 #include <exception>
 #include <map>
 #include <system_error>
@@ -13,6 +14,7 @@
 #include <utility>
 
 #include "daemon/guarded.hpp"
+#include "proto/limits.hpp"
 #include "proto/text.hpp"
 #include "proto/unique.hpp"
 
@@ -27,8 +29,23 @@ struct Flights::Flight {
   std::stop_source stop;
 
   struct Told {
-    Ticket::News news;
+    std::deque<Ticket::News> news;  // the oldest first; no two neighbours of one step and file
+    std::uint64_t number = 0;       // of the last one
     std::shared_ptr<const FlightResult> result;
+
+    // Whoever joins now hears what is being done, not what was done.
+    std::uint64_t number_before_the_last() const { return number == 0 ? 0 : number - 1; }
+
+    // Bytes alone take the place of those before; every step of every file has one of its own.
+    void add(const fetcher::Progress& progress) {
+      ++number;
+      if (!news.empty() && news.back().progress.step == progress.step &&
+          news.back().progress.file == progress.file)
+        news.pop_back();
+      if (news.size() == limits::flight_news_max)
+        news.pop_front();
+      news.push_back({number, progress});
+    }
   };
   Guarded<Told> told;
 };
@@ -78,14 +95,17 @@ FlightResult run_guarded(const FlightPlan& plan,
 
 // ---- Ticket ----
 
-Flights::Ticket::Ticket(std::shared_ptr<State> state, std::shared_ptr<Flight> flight)
-    : state_(std::move(state)), flight_(std::move(flight)) {}
+Flights::Ticket::Ticket(std::shared_ptr<State> state,
+                        std::shared_ptr<Flight> flight,
+                        std::uint64_t joined_after)
+    : state_(std::move(state)), flight_(std::move(flight)), joined_after_(joined_after) {}
 
 Flights::Ticket::Ticket(Ticket&& other) noexcept = default;
 
 Flights::Ticket& Flights::Ticket::operator=(Ticket&& other) noexcept {
   std::swap(state_, other.state_);
   std::swap(flight_, other.flight_);
+  std::swap(joined_after_, other.joined_after_);
   return *this;
 }
 
@@ -101,8 +121,12 @@ std::shared_ptr<const FlightResult> Flights::Ticket::result() const {
   return flight_->told.lock()->result;
 }
 
-Flights::Ticket::News Flights::Ticket::news() const {
-  return flight_->told.lock()->news;
+std::vector<Flights::Ticket::News> Flights::Ticket::news_after(std::uint64_t number) const {
+  const std::uint64_t last_known = std::max(number, joined_after_);
+  const auto told = flight_->told.lock();
+  const auto first = std::find_if(told->news.begin(), told->news.end(),
+                                  [&](const News& news) { return news.number > last_known; });
+  return {first, told->news.end()};
 }
 
 void Flights::Ticket::go_on() const {
@@ -141,7 +165,8 @@ Result<Flights::Ticket> Flights::join(FlightPlan plan) {
   auto table = state_->table.lock();
   if (const auto found = table->flights.find(plan.key); found != table->flights.end()) {
     ++found->second.tickets;
-    return Ticket(state_, found->second.flight);
+    return Ticket(state_, found->second.flight,
+                  found->second.flight->told.lock()->number_before_the_last());
   }
   if (table->closed)
     return Error{Code::busy, "fetch: the daemon is stopping; try again in a moment"};
@@ -159,9 +184,7 @@ Result<Flights::Ticket> Flights::join(FlightPlan plan) {
 
   auto body = [state = state_, flight, plan = std::move(plan)]() mutable {
     const auto progress = [&flight](const fetcher::Progress& told) {
-      const auto locked = flight->told.lock();
-      ++locked->news.number;
-      locked->news.progress = told;
+      flight->told.lock()->add(told);
     };
     auto result =
         std::make_shared<const FlightResult>(run_guarded(plan, progress, flight->stop.get_token()));
@@ -186,7 +209,7 @@ Result<Flights::Ticket> Flights::join(FlightPlan plan) {
   ++table->running_of_uid[flight->uid];
   ++table->running_of_slot[flight->slot];
   table->flights.emplace(flight->key, State::Entry{.flight = flight, .tickets = 1});
-  return Ticket(state_, std::move(flight));
+  return Ticket(state_, std::move(flight), 0);
 }
 
 std::optional<Flights::Ticket> Flights::join_running(const std::string& key) {
@@ -195,7 +218,8 @@ std::optional<Flights::Ticket> Flights::join_running(const std::string& key) {
   if (found == table->flights.end())
     return std::nullopt;
   ++found->second.tickets;
-  return Ticket(state_, found->second.flight);
+  return Ticket(state_, found->second.flight,
+                found->second.flight->told.lock()->number_before_the_last());
 }
 
 std::size_t Flights::running() const {

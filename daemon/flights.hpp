@@ -19,6 +19,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "fetcher/fetch.hpp"
 #include "proto/result.hpp"
@@ -50,21 +51,26 @@ public:
     int done_fd() const;
     // Absent while it runs. The result is shared and does not change any more.
     std::shared_ptr<const FlightResult> result() const;
-    // What it told last, with a number that grows with every telling.
+    // What it told, with a number that grows with every telling.
     struct News {
       std::uint64_t number = 0;
       fetcher::Progress progress;
     };
-    News news() const;
+    // Every step of every file since the telling of that number, or since this ticket joined, each
+    // with the latest bytes of it; of more than limits::flight_news_max the last ones.
+    std::vector<News> news_after(std::uint64_t number) const;
     // The flight is not cancelled when this ticket, or any later one, leaves last.
     void go_on() const;
 
   private:
     friend class Flights;
-    Ticket(std::shared_ptr<State> state, std::shared_ptr<Flight> flight);
+    Ticket(std::shared_ptr<State> state,
+           std::shared_ptr<Flight> flight,
+           std::uint64_t joined_after);
     void leave() noexcept;
     std::shared_ptr<State> state_;
     std::shared_ptr<Flight> flight_;
+    std::uint64_t joined_after_ = 0;  // the number of the last news that it does not hear
   };
 
   // `flights_per_uid_max`: of one user at a time.

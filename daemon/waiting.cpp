@@ -31,20 +31,28 @@ WaitEnd wait_for_flight(const Flights::Ticket& ticket,
                         const Connection& connection,
                         const Waiting& waiting) {
   std::uint64_t told = 0;
+  const auto tell_news = [&] {
+    if (!waiting.on_progress)
+      return;
+    for (const Flights::Ticket::News& news : ticket.news_after(told)) {
+      if (connection.is_broken)
+        return;
+      waiting.on_progress(news.progress);
+      told = news.number;
+    }
+  };
   std::array<::pollfd, 2> fds{
       ::pollfd{ticket.done_fd(), POLLIN, 0},
       ::pollfd{connection.channel.fd(), 0, 0}};  // hang-up is always reported
   while (true) {
     const int ready = ::poll(fds.data(), fds.size(), sleep_ms(waiting));
-    if (ready > 0 && fds[0].revents != 0)
+    if (ready > 0 && fds[0].revents != 0) {
+      tell_news();
       return WaitEnd::done;
+    }
     if ((ready > 0 && fds[1].revents != 0) || connection.is_broken)
       return WaitEnd::caller_gone;
-    if (waiting.on_progress) {
-      const Flights::Ticket::News news = ticket.news();
-      if (news.number != std::exchange(told, news.number))
-        waiting.on_progress(news.progress);
-    }
+    tell_news();
     if (waiting.deadline && steady_clock::now() >= *waiting.deadline)
       return WaitEnd::deadline;
   }

@@ -16,7 +16,8 @@ enum class WaitEnd { done, deadline, caller_gone };
 
 struct Waiting {
   std::optional<std::chrono::steady_clock::time_point> deadline;  // absent: as long as it takes
-  // Called with what the flight told since, at most every limits::progress_period; may be empty.
+  // Called for every step of every file since the last look, with its latest bytes. Looks are
+  // limits::progress_period apart, and one is at the end. May be empty.
   std::function<void(const fetcher::Progress&)> on_progress;
 };
 

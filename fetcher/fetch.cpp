@@ -1,8 +1,11 @@
 #include "fetcher/fetch.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 
+#include "cache/hub_cache.hpp"
 #include "fetcher/download.hpp"
 #include "fetcher/wanted.hpp"
 #include "proto/limits.hpp"
@@ -53,6 +56,7 @@ public:
       tell();
   }
 
+  // A file that was here already has had no step, and is counted without being named.
   void end(std::uint64_t file_bytes) {
     if (!has_size_)
       count_in(file_bytes);

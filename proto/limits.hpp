@@ -58,6 +58,9 @@ inline constexpr std::chrono::hours work_deadline{6};
 inline constexpr std::size_t connection_stack_bytes = 1 * mib;
 // Progress of a fetch is told at most this often to a connection that streams it.
 inline constexpr std::chrono::milliseconds progress_period{100};
+// Steps of files that a flight keeps for those who look that seldom: a fetch begins some hundred
+// small files in a period, and an entry has about 200 bytes.
+inline constexpr std::size_t flight_news_max = 512;
 inline constexpr std::chrono::milliseconds resolve_wait_default{30'000};
 inline constexpr std::chrono::milliseconds resolve_wait_max{3'600'000};
 

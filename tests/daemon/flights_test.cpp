@@ -8,9 +8,12 @@
 #include <mutex>
 #include <optional>
 #include <stdexcept>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "daemon/guarded.hpp"
+#include "proto/limits.hpp"
 
 namespace lyk::daemon {
 namespace {
@@ -183,15 +186,68 @@ TEST(Flights, OneUserCannotTakeAllPlaces) {
   gate.open();
 }
 
-TEST(Flights, NewsTellsTheLatestProgress) {
+// Tells these steps, and ends when it is let go.
+FlightPlan telling(std::vector<fetcher::Progress> steps, Gate& gate) {
+  FlightPlan plan = gate.plan("a");
+  plan.work = [steps = std::move(steps), work = std::move(plan.work)](
+                  const fetcher::ProgressCallback& progress, const fetcher::CancelToken& cancel) {
+    for (const fetcher::Progress& step : steps)
+      progress(step);
+    return work([](const fetcher::Progress&) {}, cancel);
+  };
+  return plan;
+}
+
+fetcher::Progress step_of(const char* file, std::uint64_t bytes) {
+  return {.step = fetcher::Step::downloading, .file = file, .bytes_done = bytes};
+}
+
+std::string text_of(const std::vector<Flights::Ticket::News>& all) {
+  std::string text;
+  for (const Flights::Ticket::News& news : all)
+    text += news.progress.file + std::to_string(news.progress.bytes_done) + ' ';
+  return text;
+}
+
+TEST(Flights, NewsHasEveryStepOfEveryFileAndTheLatestBytesOfEach) {
+  Gate gate;
+  gate.open();
+  Flights flights(16);
+  const auto ticket = flights.join(telling(
+      {step_of("", 0), step_of("a", 1), step_of("a", 2), step_of("b", 3), step_of("b", 4)}, gate));
+  ASSERT_TRUE(is_done(*ticket));
+  const std::vector<Flights::Ticket::News> all = ticket->news_after(0);
+  EXPECT_EQ(text_of(all), "0 a2 b4 ");
+  EXPECT_EQ(text_of(ticket->news_after(all[1].number)), "b4 ");
+  EXPECT_TRUE(ticket->news_after(all[2].number).empty());
+}
+
+TEST(Flights, NewsOfManyFilesIsBounded) {
+  Gate gate;
+  gate.open();
+  Flights flights(16);
+  std::vector<fetcher::Progress> steps;
+  for (std::size_t i = 0; i < limits::flight_news_max + 10; ++i)
+    steps.push_back(step_of(i % 2 == 0 ? "a" : "b", i));
+  const auto ticket = flights.join(telling(steps, gate));
+  ASSERT_TRUE(is_done(*ticket));
+  const std::vector<Flights::Ticket::News> all = ticket->news_after(0);
+  ASSERT_EQ(all.size(), limits::flight_news_max);
+  EXPECT_EQ(all.back().progress.bytes_done, steps.back().bytes_done);
+}
+
+TEST(Flights, WhoJoinsLateHearsWhatIsBeingDoneNow) {
   Gate gate;
   Flights flights(16);
-  const auto ticket = flights.join(gate.plan("a"));
+  const auto first = flights.join(telling({step_of("a", 1), step_of("b", 2)}, gate));
+  ASSERT_TRUE(first);
+  while (gate.runs == 0)
+    std::this_thread::yield();  // the steps are told before that
+  const auto late = flights.join_running("a");
+  ASSERT_TRUE(late);
+  EXPECT_EQ(text_of(first->news_after(0)), "a1 b2 ");
+  EXPECT_EQ(text_of(late->news_after(0)), "b2 ");
   gate.open();
-  ASSERT_TRUE(is_done(*ticket));
-  const Flights::Ticket::News news = ticket->news();
-  EXPECT_EQ(news.number, 1U);
-  EXPECT_EQ(news.progress.bytes_done, 5U);
 }
 
 TEST(Flights, AForeignExceptionIsAnInternalError) {

@@ -75,6 +75,14 @@ class EndToEnd(unittest.TestCase):
 
 
 class Chain(EndToEnd):
+    def test_a_fetch_without_a_terminal_has_a_line_for_each_file(self):
+        self.pinned()
+        ran = self.done(self.world.run("fetch", SLOT))
+        self.assertEqual(ran.err.splitlines(),
+                         [f"{SLOT}: proving", *(f"{SLOT}: downloading {path}" for path in sorted(self.local))])
+        ran = self.done(self.world.run("fetch", SLOT))
+        self.assertNotIn("downloading", ran.err)
+
     def test_a_revision_becomes_a_pin_with_the_digests_of_its_files(self):
         ran = self.done(self.world.run("pin", SLOT, "--repo", REPO, "--revision", "v1", "--abi", ABI))
         self.assertIn("parity:", ran.out)

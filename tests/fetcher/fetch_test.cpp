@@ -166,6 +166,24 @@ TEST_F(Fetch, WithATokenAnOpenRepoStaysOpen) {
   EXPECT_EQ(report->visibility, cache::Visibility::open);
 }
 
+TEST_F(Fetch, TellsEveryFileThatItTakesAndNoneThatWasHereAlready) {
+  const GitId commit = make();
+  start();
+  const auto steps = [&] {
+    std::vector<std::string> all;
+    context->progress = [&](const Progress& progress) {
+      if (all.empty() || all.back() != progress.file)
+        all.push_back(progress.file);
+    };
+    EXPECT_TRUE(run(pin_of(repo_name, commit)));
+    return all;
+  };
+  EXPECT_EQ(steps(), (std::vector<std::string>{"", library, cubin}));
+  ASSERT_TRUE(store->remove(cache::FileName{{RepoType::kernel, *RepoId::parse(repo_name), commit},
+                                            *RepoPath::parse(cubin)}));
+  EXPECT_EQ(steps(), (std::vector<std::string>{"", cubin}));
+}
+
 TEST_F(Fetch, ARedirectToAnythingButTheWebIsRefusedAtOnce) {
   const Pin pin = pin_of(repo_name, make());
   start();
