@@ -132,7 +132,8 @@ Result<std::vector<cache::Entry>> known_entries(Service& service, const cache::S
                              .deterministic = {},
                              .is_public = false,
                              .variants = {},
-                             .digests = {}},
+                             .digests = {},
+                             .archs = {}},
                 entries);
   }
   return entries;

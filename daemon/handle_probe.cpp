@@ -84,7 +84,8 @@ fetcher::Pin new_pin(const wire::ProbeCall& asked,
           .deterministic = inherited.deterministic,
           .is_public = inherited.is_public,
           .variants = inherited.variants,
-          .digests = {}};
+          .digests = {},
+          .archs = {}};
 }
 
 Result<void> check_abi_name(const std::optional<std::string>& abi) {
@@ -183,6 +184,8 @@ Result<Answer> handle_probe(Call& call) {
   LYK_TRY(check_images(*found->pin, images));
   for (const fetcher::FetchedFile& file : report.files)
     found->pin->digests.emplace(file.path, file.blob.sha256);
+  if (found->pin->abi)  // for others every file is fetched
+    found->pin->archs = report.archs;
   wire::ProbeReply reply;
   reply.pin = found->pin->format();
   reply.commit = found->probe->commit.hex();

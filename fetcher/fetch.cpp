@@ -100,7 +100,7 @@ public:
     LYK_TRY_ASSIGN(const std::vector<ListedFile> files, choose_wanted(listing, pin_, devices));
     kind_ = listing.kind;
     types_ = listing.type ? std::vector{*listing.type} : pin_.repo_types;
-    FetchReport report{origin(types_.front()), kind_, cache::Visibility::open, {}, 0, 0, {}};
+    FetchReport report{origin(types_.front()), kind_, cache::Visibility::open, {}, 0, 0, {}, {}};
     Teller teller{context_.progress, files};
     for (const ListedFile& file : files) {
       teller.begin(file);
@@ -114,6 +114,10 @@ public:
     report.origin = origin(types_.front());
     report.visibility = visibility_.value_or(cache::Visibility::open);
     report.warnings = http_.warnings();
+    for (const FetchedFile& file : report.files)
+      if (const auto hint = listing.variant_archs.find(variant_of(file.path));
+          hint != listing.variant_archs.end())
+        report.archs.insert(*hint);
     return report;
   }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,8 @@ struct FetchReport {
   std::uint64_t downloaded_bytes = 0;
   std::uint64_t adopted_bytes = 0;
   std::vector<std::string> warnings;  // lines for people
+  // What the repo says that the variants of these files are built for, where it does.
+  std::map<std::string, std::vector<Arch>> archs;
 };
 
 struct FetchOptions {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "fetcher/listing.hpp"
 #include "fetcher/toml.hpp"
 #include "proto/launch_abi.hpp"
 #include "proto/limits.hpp"
@@ -12,9 +13,9 @@ namespace lyk::fetcher {
 
 namespace {
 
-constexpr std::array<std::string_view, 10> known_keys{
-    "slot", "repo",          "repo_types", "revision", "license",
-    "abi",  "deterministic", "public",     "variants", "digests"};
+constexpr std::array<std::string_view, 11> known_keys{
+    "slot",          "repo",   "repo_types", "revision", "license", "abi",
+    "deterministic", "public", "variants",   "digests",  "archs"};
 
 // The text of a key that must be there.
 Result<std::string> required(const TomlTable& table, std::string_view key) {
@@ -126,6 +127,26 @@ Result<std::map<RepoPath, Digest>> parse_digests(const TomlTable& table) {
   return digests;
 }
 
+Result<std::map<std::string, std::vector<Arch>>> parse_archs(const TomlTable& table) {
+  LYK_TRY_ASSIGN(const auto lists, table.texts_table("archs"));
+  std::map<std::string, std::vector<Arch>> archs;
+  if (!lists)
+    return archs;
+  for (const auto& [variant, texts] : *lists) {
+    const auto path = RepoPath::parse(str("build/", variant, "/file"));
+    if (!path || variant_of(*path) != variant)
+      return table.error_at("archs", "it is not the name of one folder below build/", variant);
+    std::vector<Arch>& of_variant = archs[variant];
+    for (const std::string& text : texts) {
+      auto arch = Arch::parse(text);
+      if (!arch)
+        return table.error_at("archs", arch.error().message, variant);
+      of_variant.push_back(*arch);
+    }
+  }
+  return archs;
+}
+
 }  // namespace
 
 std::string_view name(Pass pass) {
@@ -141,7 +162,8 @@ Result<Pin> Pin::parse(std::string_view toml, std::string_view source_name) {
   LYK_TRY_ASSIGN(RepoId repo, located(table, "repo", RepoId::parse(repo_text)));
   LYK_TRY_ASSIGN(std::vector<RepoType> types, parse_types(table));
   LYK_TRY_ASSIGN(const GitId revision, parse_revision(table));
-  Pin pin{std::move(slot), std::move(repo), std::move(types), revision, {}, {}, {}, false, {}, {}};
+  Pin pin{
+      std::move(slot), std::move(repo), std::move(types), revision, {}, {}, {}, false, {}, {}, {}};
   LYK_TRY_ASSIGN(std::optional<std::string> license, table.text("license"));
   pin.license = std::move(license).value_or(std::string{});
   LYK_TRY_ASSIGN(pin.abi, parse_abi(table));
@@ -150,6 +172,9 @@ Result<Pin> Pin::parse(std::string_view toml, std::string_view source_name) {
   pin.is_public = is_public.value_or(false);
   LYK_TRY_ASSIGN(pin.variants, parse_variants(table));
   LYK_TRY_ASSIGN(pin.digests, parse_digests(table));
+  LYK_TRY_ASSIGN(pin.archs, parse_archs(table));
+  if (!pin.archs.empty() && pin.digests.empty())
+    return table.error_at("archs", "it says what [digests] is built for, and there is none");
   if (!pin.abi && pin.variants.empty())
     return table.error(
         "it has neither 'abi' (device code that we launch) nor 'variants' (files for others)");
@@ -185,6 +210,12 @@ std::string Pin::format() const {
     out += "public = true\n";
   if (!variants.empty())
     out += str("variants = ", quoted_list(variants, identity), "\n");
+  if (!archs.empty()) {
+    out += "\n[archs]\n";
+    const auto target = [](const Arch& arch) { return arch.sm(); };
+    for (const auto& [variant, targets] : archs)
+      out += str(toml_quoted(variant), " = ", quoted_list(targets, target), "\n");
+  }
   if (!digests.empty()) {
     out += "\n[digests]\n";
     for (const auto& [path, digest] : digests)

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "proto/device.hpp"
 #include "proto/digest.hpp"
 #include "proto/names.hpp"
 #include "proto/result.hpp"
@@ -32,6 +33,9 @@ struct Pin {
   bool is_public = false;  // the key `public`: files of a gated repo may go to anybody here
   std::vector<std::string> variants;   // globs over build variants; empty: every variant
   std::map<RepoPath, Digest> digests;  // if not empty, the proof
+  // With digests: what the repo says that a variant is built for. A hint that saves downloads, as
+  // metadata.json is where git is the proof.
+  std::map<std::string, std::vector<Arch>> archs;
 
   // `source_name` is where the text came from, for messages. Fails with invalid_argument.
   static Result<Pin> parse(std::string_view toml, std::string_view source_name);

@@ -14,6 +14,7 @@ namespace {
 Listing listing_of_digests(const Pin& pin) {
   Listing listing;
   listing.kind = cache::ProofKind::digests;
+  listing.variant_archs = pin.archs;
   for (const auto& [path, digest] : pin.digests)
     listing.files.push_back({path, cache::Proof{digest, std::nullopt, std::nullopt}});
   return listing;

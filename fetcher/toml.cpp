@@ -81,6 +81,21 @@ bool escapes_mark(std::string_view text) {
          text.find("\\U0000007E") != std::string_view::npos;
 }
 
+// The message says what it must be, and not where it stands.
+Result<std::vector<std::string>> texts_of(const toml::node& node) {
+  const auto* values = node.as_array();
+  if (values == nullptr)
+    return Error{Code::invalid_argument, R"(it must be a list of texts: ["a", "b"])"};
+  std::vector<std::string> out;
+  for (const toml::node& element : *values) {
+    const auto* value = element.as_string();
+    if (value == nullptr)
+      return Error{Code::invalid_argument, "every element must be a text in quotes"};
+    out.push_back(from_ascii(value->get()));
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<TomlTable> TomlTable::parse(std::string_view text,
@@ -159,17 +174,10 @@ Result<std::optional<std::vector<std::string>>> TomlTable::texts(std::string_vie
   const toml::node* node = state_->table.get(key);
   if (node == nullptr)
     return std::optional<std::vector<std::string>>{};
-  const auto* values = node->as_array();
-  if (values == nullptr)
-    return error_at(key, R"(it must be a list of texts: ["a", "b"])");
-  std::vector<std::string> out;
-  for (const toml::node& element : *values) {
-    const auto* value = element.as_string();
-    if (value == nullptr)
-      return error_at(key, "every element must be a text in quotes");
-    out.push_back(from_ascii(value->get()));
-  }
-  return std::optional{std::move(out)};
+  auto out = texts_of(*node);
+  if (!out)
+    return error_at(key, out.error().message);
+  return std::optional{std::move(*out)};
 }
 
 Result<std::optional<std::vector<std::pair<std::string, std::string>>>> TomlTable::text_table(
@@ -187,6 +195,25 @@ Result<std::optional<std::vector<std::pair<std::string, std::string>>>> TomlTabl
     if (value == nullptr)
       return error_at(key, "it must be a text in quotes", from_ascii(inner.str()));
     out.emplace_back(from_ascii(inner.str()), from_ascii(value->get()));
+  }
+  return std::optional{std::move(out)};
+}
+
+Result<std::optional<std::vector<std::pair<std::string, std::vector<std::string>>>>>
+TomlTable::texts_table(std::string_view key) const {
+  using Pairs = std::vector<std::pair<std::string, std::vector<std::string>>>;
+  const toml::node* node = state_->table.get(key);
+  if (node == nullptr)
+    return std::optional<Pairs>{};
+  const auto* table = node->as_table();
+  if (table == nullptr)
+    return error_at(key, str("it must be a table: [", key, "]"));
+  Pairs out;
+  for (const auto& [inner, element] : *table) {
+    auto texts = texts_of(element);
+    if (!texts)
+      return error_at(key, texts.error().message, from_ascii(inner.str()));
+    out.emplace_back(from_ascii(inner.str()), std::move(*texts));
   }
   return std::optional{std::move(out)};
 }

@@ -41,6 +41,10 @@ public:
   Result<std::optional<std::vector<std::pair<std::string, std::string>>>> text_table(
       std::string_view key) const;
 
+  // A table of lists of texts, such as [archs]; in the order of the keys.
+  Result<std::optional<std::vector<std::pair<std::string, std::vector<std::string>>>>> texts_table(
+      std::string_view key) const;
+
   // `file:line: key: why`, at the line of `key`; of `inner` inside the table `key` if it is not
   // empty.
   Error error_at(std::string_view key, std::string_view why, std::string_view inner = {}) const;

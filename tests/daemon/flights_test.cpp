@@ -27,7 +27,8 @@ fetcher::FetchReport report() {
           .files = {},
           .downloaded_bytes = 7,
           .adopted_bytes = 0,
-          .warnings = {}};
+          .warnings = {},
+          .archs = {}};
 }
 
 // Work that lasts until the test lets it go, or until it is cancelled.

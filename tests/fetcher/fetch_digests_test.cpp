@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "proto/text.hpp"
 #include "tests/fetcher/fetch_fixture.hpp"
@@ -8,6 +9,7 @@
 namespace lyk::fetcher {
 namespace {
 
+using test::make_repo;
 using test::open_store;
 using test::pin_of;
 
@@ -47,6 +49,31 @@ TEST_F(FetchByDigests, AProofWithoutSizesStillHasATotalToMeasureProgressBy) {
   EXPECT_EQ(first->bytes_total, 300000U);
   EXPECT_EQ(told.back().bytes_done, 370000U);
   EXPECT_EQ(told.back().bytes_total, 370000U);
+}
+
+TEST_F(FetchByDigests, IsNarrowedToArchitecturesAsByGit) {
+  std::ofstream{folder / "old"} << "a library";
+  std::ofstream{folder / "new"} << "another library";
+  const std::string newer = "torch212-cxx11-cu130-x86_64-linux";
+  const GitId commit =
+      make_repo(folder / "hub",
+                {"--library", str("torch212-cxx11-cu126-x86_64-linux=", folder / "old", "=7.5,8.0"),
+                 "--library", str(newer, "=", folder / "new", "=10.0,12.0")});
+  start();
+  const Pin by_git = pin_of(repo_name, commit);
+  const auto all = run(by_git);
+  ASSERT_TRUE(all) << error_of(all);
+  ASSERT_EQ(all->files.size(), 2U);
+  EXPECT_EQ(all->archs.size(), 2U);
+  Pin by_digests = with_digests(by_git, all->files);
+  by_digests.archs = all->archs;
+  for (const Pin& pin : {by_git, by_digests}) {
+    const auto report =
+        fetch(*store, pin, FetchOptions{*context, {Device{*Arch::parse("12.0"), false, {}}}});
+    ASSERT_TRUE(report) << error_of(report);
+    ASSERT_EQ(report->files.size(), 1U);
+    EXPECT_EQ(variant_of(report->files[0].path), newer);
+  }
 }
 
 TEST_F(FetchByDigests, FindsTheTypeOfTheRepo) {

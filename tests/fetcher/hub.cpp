@@ -186,9 +186,16 @@ fetcher::Pin pin_of(const std::string& repo, const GitId& revision) {
   auto slot = SlotName::parse("ms_deform_attn");
   auto id = RepoId::parse(repo);
   EXPECT_TRUE(slot && id);
-  return fetcher::Pin{*slot,    *id,          {RepoType::kernel, RepoType::model},
-                      revision, "Apache-2.0", "ms_deform_im2col",
-                      {},       false,        {},
+  return fetcher::Pin{*slot,
+                      *id,
+                      {RepoType::kernel, RepoType::model},
+                      revision,
+                      "Apache-2.0",
+                      "ms_deform_im2col",
+                      {},
+                      false,
+                      {},
+                      {},
                       {}};
 }
 
