@@ -4,6 +4,8 @@ import argparse
 import fcntl
 import json
 import os
+import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -74,7 +76,24 @@ class EndToEnd(unittest.TestCase):
         return self.world.store / "blobs/sha256" / digest[:2] / digest
 
 
+def tour() -> list:
+    """The words of each command of the README's tour."""
+    text = (Path(__file__).resolve().parents[2] / "README.md").read_text().split("\n## Tour\n")[1]
+    block = re.match(r"\s*\n((?: {4}.*\n)+)", text).group(1)
+    return [shlex.split(line, comments=True)[1:] for line in block.splitlines()]
+
+
 class Chain(EndToEnd):
+    def test_the_tour_of_the_readme_works_as_it_stands_there(self):
+        commands = tour()
+        self.assertEqual([words[0] for words in commands],
+                         ["pin", "fetch", "doctor", "info", "resolve", "inspect", "verify"])
+        for words in commands:
+            # Without a GPU doctor has something to say; the file to inspect is one's own.
+            words = [str(self.local["images/ms_deform_attn.fatbin"]) if word == "some_kernel.so" else word
+                     for word in words]
+            self.done(self.world.run(*words), 7 if words[0] == "doctor" else 0)
+
     def test_a_fetch_without_a_terminal_has_a_line_for_each_file(self):
         self.pinned()
         ran = self.done(self.world.run("fetch", SLOT))
