@@ -17,10 +17,10 @@ namespace {
 // The bits of a real immediate as a value of an instruction's type: of a float's, or of as many
 // bits. 16-bit floats have no immediates.
 std::optional<std::uint64_t> real_bits(const Operand& operand, Type type) {
-  const double value = operand.kind == OperandKind::real32
+  const bool is_single = operand.kind == OperandKind::real32;
+  const double value = is_single
                            ? double{std::bit_cast<float>(static_cast<std::uint32_t>(operand.bits))}
                            : std::bit_cast<double>(operand.bits);
-  const bool is_single = operand.kind == OperandKind::real32;
   if (type == Type::f32)
     return is_single ? operand.bits : std::bit_cast<std::uint32_t>(static_cast<float>(value));
   if (type == Type::f64)

@@ -17,7 +17,7 @@ struct SpecialRegister {
   Special special;          // what it is as long as a frame lives
   Execute clock = nullptr;  // else: what reads it, since it changes all the time
   Type type = Type::u32;
-  Type second_type = Type::u32;  // from the time when it had this size, or for the time when it has
+  Type second_type = Type::u32;  // of another size, if it may be read as that, too
   Need need = {};
 };
 
