@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <vector>
 
 #include "tests/reference/bits.hpp"
@@ -51,6 +52,27 @@ TEST(FakeQuantInt8Affine, ZeroIsAlwaysInTheRange) {
 TEST(FakeQuantInt8Affine, AnEmptyRangeHasAlmostNoValues) {
   const Floats x{1, -1, 1e-12F, 0};
   expect_same(forward({.x = x}), Floats{255 * 1e-12F, 0, 1e-12F, 0});
+}
+
+TEST(FakeQuantInt8Affine, TheZeroPointIsRoundedOnceAfterTheSubtraction) {
+  // -128 - -1.4999999 is -126.5 in fp32, a tie, which goes to -126; the scale is 1.
+  const Floats x{-1000};
+  expect_same(forward({.x = x, .lo = std::nextafter(-1.5F, 0.0F), .hi = 253.5F}), Floats{-2});
+}
+
+TEST(FakeQuantInt8Affine, TheZeroPointDividesByTheScale) {
+  // Ranges whose zero point is another one if the reciprocal of the scale is multiplied with.
+  struct Row {
+    std::uint32_t lo;
+    std::uint32_t hi;
+    std::uint32_t greatest;  // the output of code 127
+  };
+  const Floats x{1e6F};
+  for (const Row& row :
+       {Row{0xC38A6454, 0x43131E8C, 0x4313F354}, Row{0xC385C59C, 0x42116428, 0x4213C657},
+        Row{0xC3DC5857, 0x4155AB00, 0x41476C66}})
+    expect_same(forward({.x = x, .lo = from_bits(row.lo), .hi = from_bits(row.hi)}),
+                Floats{from_bits(row.greatest)});
 }
 
 TEST(FakeQuantInt8Affine, NanAndInfinitiesInXAreClipped) {

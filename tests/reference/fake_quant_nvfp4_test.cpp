@@ -67,6 +67,20 @@ TEST(FakeQuantNvfp4Weight, ASmallBlockHasTheSmallestScaleAndSaturates) {
   expect_same(forward_row({0, -0.0F}, 1.3F), Floats{0, 0});
 }
 
+TEST(FakeQuantNvfp4Weight, TheScaleOfABlockIsDividedByOneRoundedProduct) {
+  // Blocks that have another E4M3 scale if their greatest magnitude is divided by 6 and then by ts.
+  struct Row {
+    std::uint32_t tensor_amax;
+    std::uint32_t greatest;
+    std::uint32_t output;
+  };
+  for (const Row& row :
+       {Row{0x40DCA1C3, 0x3EF44560, 0x3EEC642C}, Row{0x40814222, 0x3FE6D186, 0x3FF00D1A},
+        Row{0x40A97085, 0x3C7E28C8, 0x3C85218E}})
+    expect_same(forward_row({from_bits(row.greatest)}, from_bits(row.tensor_amax)),
+                Floats{from_bits(row.output)});
+}
+
 TEST(FakeQuantNvfp4Weight, AStaleTensorAmaxClipsWhatExceedsIt) {
   // The scale of the block saturates at 448, so that 6 * 448 * ts is the end; ts is exact here.
   expect_same(forward_row({10}, 2.625F), Floats{2.625F});
