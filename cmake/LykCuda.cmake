@@ -29,13 +29,17 @@ if(LYK_CUBINS)
   message(STATUS "nvcc: ${LYK_NVCC}")
 endif()
 
-# lyk_nvcc(OUTPUT file SOURCES a.cu b.cu OPTIONS ...): a custom command that runs nvcc. Paths of sources
-# are relative to the calling folder, the output's to its binary folder.
+# lyk_nvcc(OUTPUT file SOURCES a.cu b.cu [DEPENDS c.cuh] OPTIONS ...): a custom command that runs nvcc.
+# Paths of sources and of what they include are relative to the calling folder, the output's to its
+# binary folder.
 function(lyk_nvcc)
-  cmake_parse_arguments(arg "" "OUTPUT" "SOURCES;OPTIONS" ${ARGN})
+  cmake_parse_arguments(arg "" "OUTPUT" "SOURCES;DEPENDS;OPTIONS" ${ARGN})
   list(TRANSFORM arg_SOURCES PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
-  set(output "${CMAKE_CURRENT_BINARY_DIR}/${arg_OUTPUT}")
+  list(TRANSFORM arg_DEPENDS PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
+  cmake_path(ABSOLUTE_PATH arg_OUTPUT BASE_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}"
+    OUTPUT_VARIABLE output)
+  cmake_path(GET output FILENAME name)
   add_custom_command(OUTPUT "${output}"
     COMMAND "${LYK_NVCC}" ${arg_OPTIONS} -o "${output}" ${arg_SOURCES}
-    DEPENDS ${arg_SOURCES} COMMENT "nvcc ${arg_OUTPUT}" VERBATIM)
+    DEPENDS ${arg_SOURCES} ${arg_DEPENDS} COMMENT "nvcc ${name}" VERBATIM)
 endfunction()
