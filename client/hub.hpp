@@ -56,6 +56,10 @@ public:
   // failure of the first of them.
   void set_settings(Result<Settings> settings);
 
+  // Around a fork. The hub's other mutexes are no concern of a child: it is refused before.
+  void lock_settings() { settings_mutex_.lock(); }
+  void unlock_settings() { settings_mutex_.unlock(); }
+
   // Errors: as DriverHolder::get, with not_eligible for no_driver: that is no failure.
   Result<const Driver*> driver();
 

@@ -85,9 +85,16 @@ public:
 
   void set_message_callback(lyk_message_fn fn, void* user);
 
-  // Around a fork, so that the child does not inherit a locked mutex.
-  void lock() { mutex_.lock(); }
-  void unlock() { mutex_.unlock(); }
+  // Around a fork, so that the child does not inherit a locked mutex: what of the hub's a child may
+  // touch is among them, in the order of `reload`.
+  void lock() {
+    mutex_.lock();
+    hub_->lock_settings();
+  }
+  void unlock() {
+    hub_->unlock_settings();
+    mutex_.unlock();
+  }
 
 private:
   struct Candidate;
