@@ -72,7 +72,7 @@ constexpr void set_sizes(MsDeformAttn& call, const DeformSizes& sizes, ElementCo
 
 // Of the deterministic backward: 16 * B * H * (S + L) bytes of bins and 4 * B * H * L * Q * P of
 // entries, each rounded up to 256. For an encoder (H 8, L 3, P 4, Q = S) with 32 channels that is
-// half of what the gradient of value takes, for its decoder with 300 queries an eighth.
+// half of what the gradient of value takes, for its decoder with 300 queries a seventh.
 struct DeformWorkspace {
   std::uint64_t bounds = 0;  // offsets in bytes; counts begin at 0
   std::uint64_t entries = 0;

@@ -193,11 +193,9 @@ __device__ PointGradient gradient_of(const RowGradient<Element>& row,
                                      const Heads<Element>& heads,
                                      const Channels<Element>& first_chunk) {
   PointGradient sums{};
-  if (sample.inside != 0) {
-    add_point<way>(row.call, sample, heads, row.lane(0), first_chunk, sums);
-    for (std::uint32_t chunk = 1; chunk < row.call.chunks.value; ++chunk)
-      add_point<way>(row.call, sample, heads, row.lane(chunk), row.load(chunk), sums);
-  }
+  for (std::uint32_t chunk = 0; chunk < row.call.chunks.value && sample.inside != 0; ++chunk)
+    add_point<way>(row.call, sample, heads, row.lane(chunk),
+                   chunk == 0 ? first_chunk : row.load(chunk), sums);
   return {sum_of_lanes(sums.weight, row.call.lanes), sum_of_lanes(sums.x, row.call.lanes),
           sum_of_lanes(sums.y, row.call.lanes)};
 }
