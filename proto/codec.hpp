@@ -226,6 +226,11 @@ bool is_default(const T& value) {
     return false;  // names, devices, structs: always written
 }
 
+// A member between its reading and its struct. Few types have no default, and GCC 12 at -O2
+// believes that the value of an optional may be used without being there.
+template <typename Member>
+using Held = std::conditional_t<std::default_initializable<Member>, Member, std::optional<Member>>;
+
 template <Described T>
 struct Codec<T> {
   static Result<T> read(const Json& json, const Place& place) {
@@ -235,10 +240,10 @@ struct Codec<T> {
         [&](const auto&... field) -> Result<T> {
           Result<void> status;
           // Braces keep the order, so the first field at fault is the one that is named.
-          std::tuple<std::optional<typename std::decay_t<decltype(field)>::Type>...> values{
+          std::tuple<Held<typename std::decay_t<decltype(field)>::Type>...> values{
               read_field(json, place, field, status)...};
           LYK_TRY(std::move(status));
-          return std::apply([](auto&... value) { return T{std::move(*value)...}; }, values);
+          return take(values, std::index_sequence_for<decltype(field)...>{});
         },
         fields_of<T>);
   }
@@ -251,13 +256,26 @@ struct Codec<T> {
   }
 
 private:
+  template <typename Values, std::size_t... index>
+  static T take(Values& values, std::index_sequence<index...>) {
+    return T{given(std::get<index>(values), std::get<index>(fields_of<T>))...};
+  }
+
   template <typename Member>
-  static std::optional<Member> read_field(const Json& json,
-                                          const Place& place,
-                                          const Field<T, Member>& field,
-                                          Result<void>& status) {
+  static Member given(Held<Member>& held, const Field<T, Member>&) {
+    if constexpr (std::default_initializable<Member>)
+      return std::move(held);
+    else
+      return std::move(*held);
+  }
+
+  template <typename Member>
+  static Held<Member> read_field(const Json& json,
+                                 const Place& place,
+                                 const Field<T, Member>& field,
+                                 Result<void>& status) {
     if (!status)
-      return std::nullopt;
+      return {};
     const Place here{&place, field.name};
     const auto found = json.find(field.name);
     if (found == json.end() || found->is_null()) {  // varlink: null is absent
@@ -265,13 +283,13 @@ private:
         if (is_optional<Member> || field.presence != Presence::always)
           return Member{};
       status = here.error("it is missing");
-      return std::nullopt;
+      return {};
     }
     auto value = Codec<Member>::read(*found, here);
     if (value)
       return std::move(value).value();
     status = std::move(value).error();
-    return std::nullopt;
+    return {};
   }
 
   template <typename Member>
