@@ -6,6 +6,7 @@
 #include "client/c_interface.hpp"
 #include "client/connection.hpp"
 #include "client/context.hpp"
+#include "client/lyk.h"
 #include "proto/text.hpp"
 
 namespace lyk::client {
@@ -47,6 +48,18 @@ Result<std::uint64_t> find_context_id(const lyk_cu_functions& cu, lyk_cu_context
   if (cu.ctx_get_id != nullptr)
     LYK_TRY_CUDA(cu, ctx_get_id(context, &id), "tell the context from others");
   return id;
+}
+
+// What the pin marks, as the flags of an implementation; words of a later release are passed over.
+std::uint32_t deterministic_flags(const std::vector<std::string>& passes) {
+  std::uint32_t out = 0;
+  for (const std::string& pass : passes) {
+    if (pass == "forward")
+      out |= LYK_DETERMINISTIC_FORWARD;
+    else if (pass == "backward")
+      out |= LYK_DETERMINISTIC_BACKWARD;
+  }
+  return out;
 }
 
 // A failure to get an image. The service says why; what a user can do about bytes that are not
@@ -255,7 +268,9 @@ Result<std::unique_ptr<Module>> Hub::fetch_and_load(const Driver& driver, std::i
     return annotate(std::move(image).error(), str("device ", number));
   if (!image)
     return not_received(std::move(image).error(), slot_);
-  return load_module(driver, *image, abi_);
+  LYK_TRY_ASSIGN(std::unique_ptr<Module> module, load_module(driver, *image, abi_));
+  module->deterministic = deterministic_flags(image->reply.deterministic);
+  return module;
 }
 
 }  // namespace lyk::client

@@ -159,6 +159,20 @@ DeformBackward backward_tensors(const lyk_arguments& arguments) {
           .grad_weights = at(LYK_MS_DEFORM_ATTN_GRAD_ATTENTION_WEIGHTS)};
 }
 
+// An image is as deterministic as its pin says. A service of an earlier release does not pass that
+// on: then no image is known to be.
+Result<void> check_marked(const Module& module, const lyk_arguments& arguments) {
+  if ((arguments.flags & LYK_DETERMINISTIC) == 0)
+    return {};
+  const bool is_forward = arguments.operation == LYK_FORWARD;
+  if (is_forward && (module.deterministic & LYK_DETERMINISTIC_FORWARD) == 0)
+    return Error{Code::not_eligible, "the pin does not mark its forward deterministic"};
+  const bool needs_backward = !is_forward || (arguments.flags & LYK_NEEDS_GRADIENT) != 0;
+  if (needs_backward && (module.deterministic & LYK_DETERMINISTIC_BACKWARD) == 0)
+    return Error{Code::not_eligible, "the pin does not mark its backward deterministic"};
+  return {};
+}
+
 // A forward that needs gradients is of no use in a capture that its backward cannot join.
 Result<void> check_backward_follows(const lyk_cu_functions& cu,
                                     const Module& module,
@@ -208,6 +222,7 @@ Result<void> run_hub_ms_deform_attn(Hub& hub, const lyk_arguments& arguments) {
     return fill_outputs(cu, arguments, stream);
 
   LYK_TRY_ASSIGN(Module * module, hub.module(*driver, number, stream));
+  LYK_TRY(check_marked(*module, arguments));
   LYK_TRY(check_backward_follows(cu, *module, arguments, sizes.channels));
   Kernel& kernel = module->kernels[shape.index];
   LYK_TRY_ASSIGN(FirstRun first, FirstRun::begin(cu, kernel, stream));

@@ -240,9 +240,9 @@ LYK_API int lyk_call(const char* slot, const lyk_arguments* arguments);
  * the device read outside of the tensors. `hub` takes dense row-major float32; other floating
  * dtypes and strides are LYK_NOT_ELIGIBLE there, and sizes that 32-bit offsets cannot reach are
  * taken image by image, or else LYK_NOT_ELIGIBLE as well. grad_value is summed in no fixed order,
- * so that `hub` is deterministic in forward only. Outputs
- * must overlap nothing, nor must what is needed of the workspace; this is checked where tensors
- * have no gaps, and left to the implementation for slices of one buffer. */
+ * so that `hub` is deterministic in forward only, and there only if its pin says so. Outputs must
+ * overlap nothing, nor must what is needed of the workspace; this is checked where tensors have no
+ * gaps, and left to the implementation for slices of one buffer. */
 typedef struct lyk_ms_deform_attn_call {
   uint32_t size;
   uint32_t flags;                       /* LYK_NEEDS_GRADIENT, LYK_DETERMINISTIC */

@@ -31,8 +31,9 @@ struct Kernel {
 // and an unload breaks a capture that goes on elsewhere.
 struct Module {
   lyk_cu_module handle = nullptr;
-  std::uint64_t context_id = 0;  // of the context that it was loaded into
-  std::vector<Kernel> kernels;   // as many as the ABI has, in its order
+  std::uint64_t context_id = 0;     // of the context that it was loaded into
+  std::uint32_t deterministic = 0;  // LYK_DETERMINISTIC_*, as the pin marks its image
+  std::vector<Kernel> kernels;      // as many as the ABI has, in its order
 };
 
 // Loads the image into the current context, with every kernel of `abi` on the device already: a

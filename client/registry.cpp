@@ -129,7 +129,7 @@ Registry::Registry(Options options) : policy_(parse_policy(std::move(options.env
   entry->name = hub_name;
   entry->fn = run_hub;
   entry->user = hub_.get();
-  entry->flags = LYK_DETERMINISTIC_FORWARD;
+  entry->flags = LYK_DETERMINISTIC_FORWARD;  // at best: each image's pin decides
   entry->is_built_in = true;
   hub_entry_ = entry.get();
   slot.order.push_back(entry.get());
@@ -289,6 +289,8 @@ Result<void> Registry::run(Slot& slot, const lyk_arguments& arguments) {
     LYK_TRY(slot.check(arguments));
   View& view = *slot.view.load(std::memory_order_acquire);
   const std::uint32_t flags = arguments.flags | view.flags;
+  lyk_arguments asked = arguments;  // with what the environment asks for
+  asked.flags = flags;
   std::optional<Line> reasons;  // made where something is passed over
   for (std::size_t i = 0; i < view.count; ++i) {
     Candidate& candidate = view.candidates[i];
@@ -299,7 +301,7 @@ Result<void> Registry::run(Slot& slot, const lyk_arguments& arguments) {
       continue;
     }
     note({});
-    const int status = entry.fn(entry.user, &arguments);
+    const int status = entry.fn(entry.user, &asked);
     if (status == LYK_OK)
       return {};
     const Line why = explanation(status);

@@ -49,7 +49,8 @@ wire::ResolveReply reply_for(const Wanted& wanted, const StoredChoice& stored) {
           .file = chosen.path.text(),
           .pin = wanted.pin.source,
           .refused = wanted.kernels == Kernels::described ? refusals(stored)
-                                                          : std::vector<wire::RefusedImage>{}};
+                                                          : std::vector<wire::RefusedImage>{},
+          .deterministic = to_wire(wanted.pin.pin.deterministic)};
 }
 
 }  // namespace

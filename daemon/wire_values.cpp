@@ -39,6 +39,14 @@ wire::Image to_wire(const image::Image& image, Kernels kernels) {
   return out;
 }
 
+std::vector<std::string> to_wire(const std::vector<fetcher::Pass>& passes) {
+  std::vector<std::string> out;
+  out.reserve(passes.size());
+  for (const fetcher::Pass pass : passes)
+    out.emplace_back(fetcher::name(pass));
+  return out;
+}
+
 wire::Pin to_wire(const fetcher::LoadedPin& loaded) {
   const fetcher::Pin& pin = loaded.pin;
   wire::Pin out;
@@ -50,8 +58,7 @@ wire::Pin to_wire(const fetcher::LoadedPin& loaded) {
   if (!pin.license.empty())
     out.license = pin.license;
   out.abi = pin.abi;
-  for (const fetcher::Pass pass : pin.deterministic)
-    out.deterministic.emplace_back(fetcher::name(pass));
+  out.deterministic = to_wire(pin.deterministic);
   out.is_public = pin.is_public;
   out.variants = pin.variants;
   out.digests = pin.digests.size();

@@ -16,6 +16,7 @@ namespace lyk::daemon {
 enum class Kernels { left_out, described };
 
 wire::Image to_wire(const image::Image& image, Kernels kernels);
+std::vector<std::string> to_wire(const std::vector<fetcher::Pass>& passes);
 wire::Pin to_wire(const fetcher::LoadedPin& loaded);
 wire::ProofKind to_wire(cache::ProofKind kind);
 wire::FetchStep to_wire(fetcher::Step step);

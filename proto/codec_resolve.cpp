@@ -22,7 +22,8 @@ inline constexpr auto fields_of<ResolveReply> =
                     field("proof", &ResolveReply::proof),
                     field("file", &ResolveReply::file),
                     field("pin", &ResolveReply::pin),
-                    field("refused", &ResolveReply::refused, Presence::unless_empty));
+                    field("refused", &ResolveReply::refused, Presence::unless_empty),
+                    field("deterministic", &ResolveReply::deterministic, Presence::unless_empty));
 
 LYK_WIRE_METHOD(Resolve);
 

@@ -230,6 +230,7 @@ struct ResolveReply {
   std::string file;
   std::string pin;  // where the pin came from
   std::vector<RefusedImage> refused;
+  std::vector<std::string> deterministic{};  // passes of which the pin says so
 };
 struct FetchReply {
   std::optional<FetchProgress> progress;  // exactly one of the two

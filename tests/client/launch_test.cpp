@@ -240,5 +240,38 @@ TEST(Launch, GivesTheSameBitsInForwardWhateverTheOrderOfBlocks) {
   }
 }
 
+// The same from the caller's flag and from the environment: neither is a failure of the hub.
+TEST(Launch, IsDeterministicOnlyWhereThePinSaysSo) {
+  const std::string unmarked =
+      "not_eligible: ms_deform_attn: hub: the pin does not mark its forward deterministic";
+  const std::string said = in_child(softcuda_variables(), [&]() -> std::string {
+    const SoftGpu gpu;
+    for (const bool is_marked : {true, false}) {
+      HubImage image = HubImage::cubin();
+      if (!is_marked)
+        image.reply.deterministic.clear();
+      LaunchWorld world{{.variables = {}, .serve = [&](UniqueFd connection, int) {
+                           answer_resolves(std::move(connection), image.reply, image.fd.get());
+                         }}};
+      GpuCall call{gpu, {}, 11};
+      const std::string expected = is_marked ? "" : unmarked;
+      call.description().flags = LYK_DETERMINISTIC;
+      if (const std::string text = world.call(call.forward()); text != expected)
+        return str("asked by the call: ", text);
+      call.description().flags = 0;
+      if (const std::string text = world.call(call.forward()); !text.empty())
+        return str("not asked: ", text);
+      if (!world.registry().reload(world.environment({"LIBREYOLO_KERNELS_DETERMINISTIC=1"})))
+        return "the environment is refused";
+      if (const std::string text = world.call(call.forward()); text != expected)
+        return str("asked by the environment: ", text);
+      if (!world.warnings().empty() || world.connections() != 1)
+        return "it is taken for a failure";
+    }
+    return {};
+  });
+  EXPECT_EQ(said, "");
+}
+
 }  // namespace
 }  // namespace lyk::test

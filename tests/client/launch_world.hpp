@@ -43,6 +43,7 @@ struct HubImage {
     out.reply.image.kind = kind;
     out.reply.image.arch = arch;
     out.reply.image.bytes = bytes.size();
+    out.reply.deterministic = {"forward"};
     out.fd = memfd_of(kind == wire::ImageKind::ptx ? bytes + '\0' : bytes);
     return out;
   }
@@ -90,12 +91,14 @@ public:
     return done ? std::string{} : str(info(done.error().code).name, ": ", done.error().message);
   }
 
-private:
+  // In which the service of this world is found.
   client::Environment environment(std::vector<std::string> variables) {
     variables.push_back(str("LIBREYOLO_KERNELS_SOCKET=", folder_ / "socket"));
     variables.push_back("LIBREYOLO_KERNELS_EXEC=0");
     return {std::move(variables)};
   }
+
+private:
   static void collect(void* user, const char* text) {
     auto& world = *static_cast<LaunchWorld*>(user);
     const std::lock_guard lock{world.mutex_};

@@ -261,6 +261,25 @@ TEST(Registry, TakesOnlyDeterministicImplementationsWhereThatIsAsked) {
   EXPECT_TRUE(registry.call("s", arguments(LYK_BACKWARD)));
 }
 
+TEST(Registry, TellsImplementationsWhatTheEnvironmentAsksFor) {
+  Registry registry{with({"LIBREYOLO_KERNELS_DETERMINISTIC=1"})};
+  std::uint32_t seen = 0;
+  lyk_implementation keeps{};
+  keeps.flags = LYK_DETERMINISTIC_FORWARD;
+  keeps.name = "keeps";
+  keeps.fn = [](void* user, const lyk_arguments* given) -> int {
+    *static_cast<std::uint32_t*>(user) = given->flags;
+    return LYK_OK;
+  };
+  keeps.user = &seen;
+  ASSERT_TRUE(registry.add("s", keeps));
+  EXPECT_TRUE(registry.call("s", arguments()));
+  EXPECT_EQ(seen, std::uint32_t{LYK_DETERMINISTIC});
+  ASSERT_TRUE(registry.reload({}));
+  EXPECT_TRUE(registry.call("s", arguments()));
+  EXPECT_EQ(seen, 0U);
+}
+
 TEST(Unsuited, FollowsFromTheFlagsOfImplementationAndCall) {
   constexpr std::uint32_t both = LYK_DETERMINISTIC_FORWARD | LYK_DETERMINISTIC_BACKWARD;
   EXPECT_EQ(unsuited(0, LYK_FORWARD, 0), "");

@@ -116,6 +116,21 @@ TEST_F(Resolve, HandsOutASealedImageThatIsWhatTheReplySays) {
   EXPECT_NE(::fcntl(answer->fd(), F_GET_SEALS) & F_SEAL_WRITE, 0);
 }
 
+TEST_F(Resolve, SaysWhichPassesThePinMarksDeterministic) {
+  house_.pin_kernel("deterministic = [\"forward\"]\n");
+  open();
+  for (const char* way : {"from the store", "from memory"}) {
+    const auto marked = resolve(for_device("8.0"));
+    ASSERT_TRUE(marked) << way << ": " << marked.error().message;
+    EXPECT_EQ(reply_of(*marked).deterministic, std::vector<std::string>{"forward"}) << way;
+  }
+  house_.pin_kernel();
+  open();
+  const auto unmarked = resolve(for_device("8.0"));
+  ASSERT_TRUE(unmarked) << unmarked.error().message;
+  EXPECT_TRUE(reply_of(*unmarked).deterministic.empty());
+}
+
 TEST_F(Resolve, AWarmAnswerNeedsNoStore) {
   open();
   const auto cold = resolve(for_device("8.0"));

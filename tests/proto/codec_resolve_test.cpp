@@ -43,6 +43,8 @@ TEST(CodecResolve, ReplyWithoutDescriptionIsShort) {
   reply.image.kind = ImageKind::ptx;
   reply.proof = ProofKind::digests;
   check_reply("wire/resolve_reply.short.json", reply);
+  reply.deterministic = {"forward"};
+  check_reply("wire/resolve_reply.deterministic.json", reply);
 }
 
 TEST(CodecResolve, TegraIsToldFromTheArchitectureWhereItIsAbsent) {
