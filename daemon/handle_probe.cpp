@@ -16,20 +16,27 @@
 namespace lyk::daemon {
 namespace {
 
-// What the flight's thread finds out, besides the report of its fetch.
-struct Found {
-  std::optional<fetcher::Probe> probe;
-  std::optional<fetcher::Pin> pin;
+// What the pin in force says of its repo, and of no other.
+struct OfTheRepo {
+  std::vector<fetcher::Pass> deterministic;
+  bool is_public = false;
+  std::vector<std::string> variants;
+  std::vector<std::string> keys;  // those that it has
 };
 
 // What the pin in force says about the slot's use, as far as it is true of the new pin's files too.
 struct Inherited {
   std::optional<std::string> abi;
-  std::vector<fetcher::Pass> deterministic;
-  bool is_public = false;
-  std::vector<std::string> variants;
-  std::vector<std::string> kept;        // keys of the pin in force
+  OfTheRepo of_the_repo;
+  std::vector<std::string> kept;        // keys besides those of the repo
   std::optional<std::string> left_out;  // a line about those that were not kept
+};
+
+// What the flight's thread finds out, besides the report of its fetch.
+struct Found {
+  std::optional<fetcher::Probe> probe;
+  std::optional<fetcher::Pin> pin;
+  Inherited inherited;
 };
 
 std::string joined(const std::vector<std::string>& words) {
@@ -37,6 +44,26 @@ std::string joined(const std::vector<std::string>& words) {
   for (const std::string& word : words)
     text += str(text.empty() ? "" : ", ", word);
   return text;
+}
+
+OfTheRepo said_of_the_repo(const fetcher::Pin& pin) {
+  OfTheRepo out{.deterministic = pin.deterministic,
+                .is_public = pin.is_public,
+                .variants = pin.variants,
+                .keys = {}};
+  if (!pin.deterministic.empty())
+    out.keys.emplace_back("deterministic");
+  if (pin.is_public)
+    out.keys.emplace_back("public");
+  if (!pin.variants.empty())
+    out.keys.emplace_back("variants");
+  return out;
+}
+
+void leave_out_of_the_repo(Inherited& inherited, std::string_view why) {
+  if (!inherited.of_the_repo.keys.empty())
+    inherited.left_out = str("not kept, since ", why, ": ", joined(inherited.of_the_repo.keys));
+  inherited.of_the_repo = {};
 }
 
 // The launcher belongs to the slot. That files may go to everybody, give the same bits in every run
@@ -52,24 +79,38 @@ Inherited inherit(const Snapshot& snapshot, const wire::ProbeCall& asked) {
     out.abi = pin.abi;
     out.kept.emplace_back("abi");
   }
-  std::vector<std::string> of_the_repo;
-  if (!pin.deterministic.empty())
-    of_the_repo.emplace_back("deterministic");
-  if (pin.is_public)
-    of_the_repo.emplace_back("public");
-  if (!pin.variants.empty())
-    of_the_repo.emplace_back("variants");
-  if (pin.repo != asked.repo) {
-    if (!of_the_repo.empty())
-      out.left_out = str("not kept, since the pin in force says it of ", quoted(pin.repo.text()),
-                         ": ", joined(of_the_repo));
-    return out;
-  }
-  out.deterministic = pin.deterministic;
-  out.is_public = pin.is_public;
-  out.variants = pin.variants;
-  out.kept.insert(out.kept.end(), of_the_repo.begin(), of_the_repo.end());
+  out.of_the_repo = said_of_the_repo(pin);
+  if (pin.repo != asked.repo)
+    leave_out_of_the_repo(out, str("the pin in force says it of ", quoted(pin.repo.text())));
   return out;
+}
+
+// Kernel x/y and model x/y are two repos. A pin that tries several types speaks of the one whose
+// files it brought; before that nobody knows.
+Result<void> keep_to_type(const cache::Store& store,
+                          const fetcher::LoadedPin* present,
+                          RepoType type,
+                          Inherited& inherited) {
+  if (present == nullptr || inherited.of_the_repo.keys.empty())
+    return {};
+  const fetcher::Pin& pin = present->pin;
+  const auto& types = pin.repo_types;
+  if (std::find(types.begin(), types.end(), type) == types.end()) {
+    leave_out_of_the_repo(inherited, str("the pin in force says it of the ", name(types.front()),
+                                         " repo ", quoted(pin.repo.text())));
+    return {};
+  }
+  if (types.size() == 1)
+    return {};
+  for (const RepoType each : types) {
+    LYK_TRY_ASSIGN(const auto fetched, store.revision(origin_of(pin, each)));
+    if (fetched.has_value() == (each == type))
+      continue;
+    leave_out_of_the_repo(inherited, str("nothing shows that the pin in force says it of the ",
+                                         name(type), " repo ", quoted(pin.repo.text())));
+    return {};
+  }
+  return {};
 }
 
 fetcher::Pin new_pin(const wire::ProbeCall& asked,
@@ -81,9 +122,9 @@ fetcher::Pin new_pin(const wire::ProbeCall& asked,
           .revision = probe.commit,
           .license = probe.license,
           .abi = inherited.abi,
-          .deterministic = inherited.deterministic,
-          .is_public = inherited.is_public,
-          .variants = inherited.variants,
+          .deterministic = inherited.of_the_repo.deterministic,
+          .is_public = inherited.of_the_repo.is_public,
+          .variants = inherited.of_the_repo.variants,
           .digests = {},
           .archs = {}};
 }
@@ -96,7 +137,7 @@ Result<void> check_abi_name(const std::optional<std::string>& abi) {
 
 // A pin with neither is one that nobody takes, so it is not even begun.
 Result<void> check_use(const wire::ProbeCall& asked, const Inherited& inherited) {
-  if (inherited.abi || !inherited.variants.empty())
+  if (inherited.abi || !inherited.of_the_repo.variants.empty())
     return {};
   return Error{
       Code::invalid_argument,
@@ -127,13 +168,12 @@ FlightPlan plan_probe(Call& call,
                       const std::shared_ptr<cache::Store>& store,
                       const std::shared_ptr<const Snapshot>& snapshot,
                       const wire::ProbeCall& asked,
-                      const Inherited& inherited,
                       const std::shared_ptr<Found>& found) {
   FlightPlan plan{.key = str("probe\n", call.connection.number),  // nobody joins it
                   .slot = asked.slot.text(),
                   .uid = call.connection.peer.uid,
                   .work = nullptr};
-  plan.work = [&service = call.service, store, snapshot, asked, inherited, found](
+  plan.work = [&service = call.service, store, snapshot, asked, found](
                   const fetcher::ProgressCallback& progress,
                   const fetcher::CancelToken& cancel) -> FlightResult {
     fetcher::Context context{
@@ -143,7 +183,10 @@ FlightPlan plan_probe(Call& call,
     if (request.repo_types.empty())
       request.repo_types = {RepoType::kernel, RepoType::model};
     LYK_TRY_ASSIGN(found->probe, fetcher::probe(*store, request, context));
-    found->pin = new_pin(asked, inherited, *found->probe);
+    LYK_TRY(keep_to_type(*store, snapshot->pins.find(asked.slot), found->probe->type,
+                         found->inherited));
+    LYK_TRY(check_use(asked, found->inherited));
+    found->pin = new_pin(asked, found->inherited, *found->probe);
     return run_fetch(service, *store, *found->pin, {.context = std::move(context), .devices = {}});
   };
   return plan;
@@ -156,13 +199,12 @@ Result<Answer> handle_probe(Call& call) {
                  wire::decode_parameters<wire::ProbeCall>(call.message));
   LYK_TRY(check_abi_name(asked.abi));
   const std::shared_ptr<const Snapshot> snapshot = call.service.snapshot();
-  const Inherited inherited = inherit(*snapshot, asked);
-  LYK_TRY(check_use(asked, inherited));
-  LYK_TRY_ASSIGN(const std::shared_ptr<cache::Store> store, call.service.store());
   const auto found = std::make_shared<Found>();
-  LYK_TRY_ASSIGN(
-      const Flights::Ticket ticket,
-      call.service.flights.join(plan_probe(call, store, snapshot, asked, inherited, found)));
+  found->inherited = inherit(*snapshot, asked);
+  LYK_TRY(check_use(asked, found->inherited));
+  LYK_TRY_ASSIGN(const std::shared_ptr<cache::Store> store, call.service.store());
+  LYK_TRY_ASSIGN(const Flights::Ticket ticket,
+                 call.service.flights.join(plan_probe(call, store, snapshot, asked, found)));
   Waiting waiting;
   if (call.wants_progress())
     waiting.on_progress = [&](const fetcher::Progress& progress) {
@@ -195,9 +237,12 @@ Result<Answer> handle_probe(Call& call) {
   reply.files = to_wire(files, images);
   reply.warnings = found->probe->warnings;
   reply.warnings.insert(reply.warnings.end(), report.warnings.begin(), report.warnings.end());
+  const Inherited& inherited = found->inherited;
   if (inherited.left_out)
     reply.warnings.push_back(*inherited.left_out);
   reply.kept = inherited.kept;
+  reply.kept.insert(reply.kept.end(), inherited.of_the_repo.keys.begin(),
+                    inherited.of_the_repo.keys.end());
   return Answer{wire::encode_reply(reply)};
 }
 

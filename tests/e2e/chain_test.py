@@ -126,6 +126,31 @@ class Chain(EndToEnd):
         self.assertNotIn("public", pin)
         self.assertNotIn("deterministic", pin)
 
+    def test_what_a_pin_says_of_a_kernel_repository_does_not_go_over_to_the_model_of_that_name(self):
+        twins = "kernels-community/twins"
+        words = [word for path, file in self.local.items() for word in ("--file", f"{path}={file}")]
+        commit = make_repository(self.made["root"], "--repo", f"kernels/{twins}", *words)["commit"]
+        make_repository(self.made["root"], "--repo", f"models/{twins}", *words)
+
+        def raised(world: World, kind: str):
+            probe = ("pin", SLOT, "--repo", twins, "--revision", "v1", "--type", kind, "--output", "-", "--json")
+            document = self.done(world.run(*probe)).json()
+            return document["kept"], "\n".join(document["warnings"])
+
+        self.world.pin(pin_text(commit, repo=twins, types=["kernel"], abi=ABI, public=True))
+        self.assertEqual(raised(self.world, "kernel")[0], ["abi", "public"])
+        kept, warnings = raised(self.world, "model")
+        self.assertEqual(kept, ["abi"])
+        self.assertIn(f"the pin in force says it of the kernel repo '{twins}': public", warnings)
+        # Of which of the two a pin of both types speaks shows with its files, and not before.
+        with World(PROGRAMS, self.hub.url) as fresh:
+            fresh.pin(pin_text(commit, repo=twins, types=["kernel", "model"], abi=ABI, public=True))
+            self.done(fresh.run("fetch", SLOT))
+            self.assertEqual(raised(fresh, "kernel")[0], ["abi", "public"])
+            kept, warnings = raised(fresh, "model")
+            self.assertEqual(kept, ["abi"])
+            self.assertIn(f"nothing shows that the pin in force says it of the model repo '{twins}': public", warnings)
+
     def test_a_pin_that_names_no_abi_is_not_begun(self):
         ran = self.done(self.world.run("pin", SLOT, "--repo", REPO, "--revision", "v1"), 2)
         self.assertIn(f"name it with --abi: '{ABI}'", ran.err)
