@@ -177,7 +177,9 @@ std::vector<std::string> keys_lost(const ExistingPin& existing, std::string_view
 }
 
 Result<void> write_pin(const Target& target, std::string_view text) {
-  LYK_TRY(make_folders(target.path.parent_path()));
+  LYK_TRY(make_folders(target.path.parent_path(), target.kind == Target::Kind::service_pin
+                                                      ? FolderMode::for_services
+                                                      : FolderMode::by_umask));
   return write_file(target.path, std::as_bytes(std::span{text}), 0644);
 }
 

@@ -124,22 +124,38 @@ Result<std::string> read_text_file(const std::filesystem::path& path, std::uint6
   return text;
 }
 
-Result<void> make_folders(const std::filesystem::path& folder) {
+namespace {
+
+// By its descriptor: a link that somebody puts in the folder's place must not open another one.
+Result<void> open_to_readers(const std::filesystem::path& folder, mode_t mode) {
+  const UniqueFd fd{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+  if (!fd)
+    return file_error(errno, "open folder", folder);
+  if (::fchmod(fd.get(), mode) != 0)
+    return file_error(errno, "change mode of", folder);
+  return {};
+}
+
+}  // namespace
+
+Result<void> make_folders(const std::filesystem::path& folder, FolderMode mode) {
   std::vector<std::filesystem::path> missing;
   std::error_code ignored;  // what cannot be looked at cannot be made either, and that is told
   for (std::filesystem::path at = folder; !at.empty() && !std::filesystem::exists(at, ignored);
        at = at.parent_path())
     missing.push_back(at);
-  constexpr mode_t mode = 0755;
+  constexpr mode_t for_services = 0755;
+  constexpr mode_t most = 0777;  // less the umask
+  const bool is_for_services = mode == FolderMode::for_services;
   for (auto at = missing.rbegin(); at != missing.rend(); ++at) {
-    if (::mkdir(at->c_str(), mode) != 0) {
+    if (::mkdir(at->c_str(), is_for_services ? for_services : most) != 0) {
       const int number = errno;
       if (number == EEXIST)
         continue;  // somebody else was faster
       return file_error(number, "create folder", *at);
     }
-    if (::chmod(at->c_str(), mode) != 0)
-      return file_error(errno, "change mode of", *at);
+    if (is_for_services)
+      LYK_TRY(open_to_readers(*at, for_services));
   }
   return {};
 }

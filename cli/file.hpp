@@ -23,10 +23,12 @@ Result<std::vector<std::byte>> read_file(const std::filesystem::path& path,
 // The same as text. An invalid_argument error if it is not UTF-8.
 Result<std::string> read_text_file(const std::filesystem::path& path, std::uint64_t bytes_max);
 
-// Makes the folders of the path that are missing. Whatever the umask, everybody may read them and
-// only their owner may write: a service of another user reads pins there, and none where others may
-// write.
-Result<void> make_folders(const std::filesystem::path& folder);
+// Who may use a new folder. `for_services`: everybody may read it and only its owner may write,
+// since a service of another user reads pins there, and none where others may write.
+enum class FolderMode { by_umask, for_services };
+
+// Makes the folders of the path that are missing.
+Result<void> make_folders(const std::filesystem::path& folder, FolderMode mode);
 
 // io if a file cannot be made in the folder or, where it is missing, in the one that it would come
 // into.

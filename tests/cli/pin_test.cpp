@@ -227,6 +227,16 @@ TEST(PinCommand, WhateverTheUmaskAServiceTakesThePinThatIsWritten) {
   }
 }
 
+TEST(PinCommand, AnOutputThatNoServiceReadsLeavesTheUmaskAlone) {
+  Probing probing;
+  const std::string folder = probing.path("new");
+  const Umask umask{0077};
+  const Ran ran = probing.pin({"--output", folder + "/inner/x.toml"});
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(mode_of(folder), 0700U);
+  EXPECT_EQ(mode_of(folder + "/inner"), 0700U);
+}
+
 TEST(PinCommand, AFolderFromWhichNoServiceTakesPinsIsRefusedBeforeAnybodyIsAsked) {
   Probing probing;
   const std::string home = probing.path("home");
