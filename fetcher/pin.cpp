@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "fetcher/listing.hpp"
 #include "fetcher/toml.hpp"
@@ -127,15 +128,35 @@ Result<std::map<RepoPath, Digest>> parse_digests(const TomlTable& table) {
   return digests;
 }
 
-Result<std::map<std::string, std::vector<Arch>>> parse_archs(const TomlTable& table) {
+// Folders below build/ of which the pin names files.
+std::set<std::string> variants_of(const std::map<RepoPath, Digest>& digests) {
+  std::set<std::string> variants;
+  for (const auto& [path, digest] : digests)
+    if (std::string variant = variant_of(path); !variant.empty())
+      variants.insert(std::move(variant));
+  return variants;
+}
+
+Result<std::map<std::string, std::vector<Arch>>> parse_archs(
+    const TomlTable& table, const std::map<RepoPath, Digest>& digests) {
   LYK_TRY_ASSIGN(const auto lists, table.texts_table("archs"));
   std::map<std::string, std::vector<Arch>> archs;
   if (!lists)
     return archs;
+  if (digests.empty())
+    return table.error_at("archs", "it says what [digests] is built for, and there is none");
+  const std::set<std::string> known = variants_of(digests);
   for (const auto& [variant, texts] : *lists) {
     const auto path = RepoPath::parse(str("build/", variant, "/file"));
     if (!path || variant_of(*path) != variant)
       return table.error_at("archs", "it is not the name of one folder below build/", variant);
+    if (!known.contains(variant)) {
+      const std::string_view meant = nearest(variant, known);
+      return table.error_at("archs",
+                            str("[digests] names no file of it",
+                                meant.empty() ? "" : str("; did you mean ", quoted(meant))),
+                            variant);
+    }
     std::vector<Arch>& of_variant = archs[variant];
     for (const std::string& text : texts) {
       auto arch = Arch::parse(text);
@@ -172,9 +193,9 @@ Result<Pin> Pin::parse(std::string_view toml, std::string_view source_name) {
   pin.is_public = is_public.value_or(false);
   LYK_TRY_ASSIGN(pin.variants, parse_variants(table));
   LYK_TRY_ASSIGN(pin.digests, parse_digests(table));
-  LYK_TRY_ASSIGN(pin.archs, parse_archs(table));
-  if (!pin.archs.empty() && pin.digests.empty())
-    return table.error_at("archs", "it says what [digests] is built for, and there is none");
+  LYK_TRY_ASSIGN(pin.archs, parse_archs(table, pin.digests));
+  if (!pin.archs.empty() && !pin.abi)
+    return table.error_at("archs", "a pin without 'abi' has every file fetched for every GPU");
   if (!pin.abi && pin.variants.empty())
     return table.error(
         "it has neither 'abi' (device code that we launch) nor 'variants' (files for others)");

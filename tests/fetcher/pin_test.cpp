@@ -121,6 +121,18 @@ TEST(Pin, SuggestsTheAbiThatWasMeant) {
             " 'ms_deform_im2col'?");
 }
 
+TEST(Pin, SuggestsTheFolderThatArchsMeant) {
+  const std::string digests =
+      str("[digests]\n\"build/torch212-cxx11-cu130-x86_64-linux/x.so\" = \"", std::string(64, 'a'),
+          "\"\n");
+  EXPECT_EQ(
+      refusal(good + "[archs]\n\"torch212-cxx11-cu103-x86_64-linux\" = []\n" + digests),
+      "p.toml:6: archs.'torch212-cxx11-cu103-x86_64-linux': [digests] names no file of it; did "
+      "you mean 'torch212-cxx11-cu130-x86_64-linux'");
+  EXPECT_EQ(refusal(good + "[archs]\n\"other\" = []\n" + digests),
+            "p.toml:6: archs.'other': [digests] names no file of it");
+}
+
 struct GlobCase {
   const char* glob;
   const char* text;
