@@ -16,11 +16,14 @@ namespace lyk::cli {
 
 namespace {
 
-constexpr std::array<Option, 3> options{{
+constexpr std::array<Option, 4> options{{
     {.name = "arch",
      .value = "ARCH[,ARCH]",
      .help = "what GPUs like these need, or `all`; default: what those of this machine need",
      .repeat = Repeat::many},
+    {.name = "driver",
+     .value = "VERSION",
+     .help = "CUDA version of their driver, as 13.0; default: new enough for everything"},
     {.name = "all", .value = "", .help = "every slot that is pinned"},
     {.name = "pin",
      .value = "FILE",
@@ -57,12 +60,16 @@ Result<Gpus> gpus_of_machine(const Invocation& invocation) {
 
 Result<Gpus> parse_gpus(const Invocation& invocation) {
   const Arguments& arguments = invocation.arguments;
+  LYK_TRY_ASSIGN(const std::optional<CudaVersion> driver, parse_driver(arguments));
   if (!arguments.has("arch"))
     return gpus_of_machine(invocation);
   LYK_TRY_ASSIGN(const std::vector<std::string> words, split_list(arguments.values("arch")));
-  if (words == std::vector<std::string>{"all"})
+  if (words == std::vector<std::string>{"all"}) {
+    if (driver)
+      return Error{Code::invalid_argument, "option --driver says nothing with --arch all"};
     return Gpus{};
-  Gpus out;
+  }
+  Gpus out{.archs = {}, .driver = driver};
   for (const std::string& word : words) {
     LYK_TRY_ASSIGN(const Arch arch, parse_capability(word));
     out.archs.push_back(arch);

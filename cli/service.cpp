@@ -38,23 +38,27 @@ Result<Arch> parse_capability(std::string_view text) {
   return arch;
 }
 
+Result<std::optional<CudaVersion>> parse_driver(const Arguments& arguments) {
+  const auto text = arguments.value("driver");
+  if (!text)
+    return std::optional<CudaVersion>{};
+  if (!arguments.has("arch"))
+    return Error{Code::invalid_argument, "option --driver says nothing without --arch"};
+  auto driver = CudaVersion::parse(*text);
+  if (!driver)
+    return annotate(std::move(driver).error(), "option --driver");
+  return std::optional{*driver};
+}
+
 Result<std::optional<Device>> parse_device(const Arguments& arguments) {
   const auto arch_text = arguments.value("arch");
-  const auto driver_text = arguments.value("driver");
   if (!arch_text) {
-    if (driver_text)
-      return Error{Code::invalid_argument, "option --driver says nothing without --arch"};
+    LYK_TRY(parse_driver(arguments));
     return std::optional<Device>{};
   }
   LYK_TRY_ASSIGN(const Arch arch, parse_capability(*arch_text));
-  Device device{.arch = arch, .tegra = is_tegra_arch(arch), .driver = std::nullopt};
-  if (driver_text) {
-    auto driver = CudaVersion::parse(*driver_text);
-    if (!driver)
-      return annotate(std::move(driver).error(), "option --driver");
-    device.driver = *driver;
-  }
-  return std::optional{device};
+  LYK_TRY_ASSIGN(const std::optional<CudaVersion> driver, parse_driver(arguments));
+  return std::optional{Device{.arch = arch, .tegra = is_tegra_arch(arch), .driver = driver}};
 }
 
 void add_image_members(JsonDocument& document, const wire::Image& image) {

@@ -28,6 +28,7 @@ Result<std::optional<SlotName>> parse_optional_slot(const Arguments& arguments);
 
 // --arch and --driver as a device. The architecture of a GPU has no variant.
 Result<Arch> parse_capability(std::string_view text);
+Result<std::optional<CudaVersion>> parse_driver(const Arguments& arguments);
 Result<std::optional<Device>> parse_device(const Arguments& arguments);
 
 // A reply as --json prints it, where people want what the wire has.

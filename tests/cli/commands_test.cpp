@@ -276,8 +276,13 @@ TEST(Commands, FetchAsksForTheGpusAndTheDriverOfThisMachine) {
   EXPECT_EQ(call.archs[1].number(), 90);
   ASSERT_TRUE(call.driver);
   EXPECT_EQ(call.driver->text(), "12.8");
-  // Whoever names GPUs may mean those of another machine.
+  // Whoever names GPUs may mean those of another machine, and says its driver too.
   EXPECT_FALSE(asked_by({"fetch", "nms", "--arch", "8.6"}, {}, LYK_SOFTCUDA).driver);
+  const auto other =
+      asked_by({"fetch", "nms", "--arch", "8.6,8.9", "--driver", "12.4"}, {}, LYK_SOFTCUDA);
+  EXPECT_EQ(other.archs.size(), 2U);
+  ASSERT_TRUE(other.driver);
+  EXPECT_EQ(other.driver->text(), "12.4");
 }
 
 TEST(Commands, FetchAllAsksForWhatIsPinned) {
@@ -318,6 +323,11 @@ TEST(Commands, FetchRefusesWordsThatContradict) {
       {{"fetch", "nms", "--arch", "hopper"},
        "option --arch: architecture 'hopper': write it as 9.0, sm_90 or sm_90a"},
       {{"fetch", "nms", "--arch", "9.0,"}, "list '9.0,' has an empty part"},
+      {{"fetch", "nms", "--driver", "12.4"}, "option --driver says nothing without --arch"},
+      {{"fetch", "nms", "--arch", "all", "--driver", "12.4"},
+       "option --driver says nothing with --arch all"},
+      {{"fetch", "nms", "--arch", "9.0", "--driver", "new"},
+       "option --driver: CUDA version 'new': write it as 13.0"},
       {{"fetch", "--pin", folder / "bad.toml"}, "'" + folder / "bad.toml" + "' is not UTF-8 text"},
   };
   for (const Refused& row : table) {
