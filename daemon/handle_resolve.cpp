@@ -105,20 +105,34 @@ milliseconds wait_of(const wire::ResolveCall& call) {
   return milliseconds{static_cast<milliseconds::rep>(std::min(*call.wait_ms, most))};
 }
 
-// A fetch that puts the image into memory too, before anybody who waits for it is woken: of a
-// thousand waiters none does that work again.
+// A fetch of what the repo's hints say of the device and, if nothing of that fits, of every file: a
+// hint is never believed over an image. The image is put into memory too, before anybody who waits
+// for it is woken: of a thousand waiters none does that work again.
 FlightPlan plan_resolve(Service& service,
                         const Snapshot& snapshot,
                         Wanted wanted,
                         FetchOrder order) {
+  FetchOrder whole = order;
+  whole.devices.clear();
   FlightPlan plan = plan_fetch(service, wanted.store, snapshot, std::move(order));
+  FlightPlan plan_of_whole = plan_fetch(service, wanted.store, snapshot, std::move(whole));
   wanted.kernels = Kernels::left_out;
-  plan.work = [&service, fetch = std::move(plan.work), wanted = std::move(wanted)](
-                  const fetcher::ProgressCallback& progress, const fetcher::CancelToken& cancel) {
+  plan.work = [&service, fetch = std::move(plan.work), fetch_whole = std::move(plan_of_whole.work),
+               wanted = std::move(wanted)](const fetcher::ProgressCallback& progress,
+                                           const fetcher::CancelToken& cancel) {
     FlightResult result = fetch(progress, cancel);
     if (!result)
       return result;
-    const auto stored = choose_stored(*wanted.store, wanted.pin.pin, wanted.key.device);
+    const auto choose = [&] {
+      return choose_stored(*wanted.store, wanted.pin.pin, wanted.key.device);
+    };
+    auto stored = choose();
+    if (stored && stored->chosen() == nullptr && !stored->is_complete) {
+      result = fetch_whole(progress, cancel);
+      if (!result)
+        return result;
+      stored = choose();
+    }
     if (stored && stored->chosen() != nullptr)
       (void)prepare(service, wanted, *stored);  // each waiter finds the error by itself
     return result;

@@ -38,14 +38,14 @@ bool is_here(const cache::Store& store, const fetcher::Pin& pin, const fetcher::
   return false;
 }
 
-// Whether a fetch for this device would find everything here. A proof that cannot be read here is
-// none.
-Result<bool> is_complete(const cache::Store& store, const fetcher::Pin& pin, const Device& device) {
-  const auto listing = fetcher::prove_offline(store, pin);
-  if (!listing)
-    return false;
+// Whether a fetch for these devices, or for every one if there are none, would find everything
+// here.
+Result<bool> has_all(const cache::Store& store,
+                     const fetcher::Pin& pin,
+                     const fetcher::Listing& listing,
+                     std::span<const Device> devices) {
   LYK_TRY_ASSIGN(const std::vector<fetcher::ListedFile> wanted,
-                 fetcher::choose_wanted(*listing, pin, std::span{&device, 1}));
+                 fetcher::choose_wanted(listing, pin, devices));
   for (const fetcher::ListedFile& file : wanted)
     if (!is_here(store, pin, file))
       return false;
@@ -87,7 +87,10 @@ Result<StoredChoice> choose_stored(const cache::Store& store,
                                    const Device& device) {
   LYK_TRY_ASSIGN(const LaunchAbi* abi, abi_of(pin));
   StoredChoice stored;
-  LYK_TRY_ASSIGN(stored.is_complete, is_complete(store, pin, device));
+  const auto listing = fetcher::prove_offline(store, pin);
+  if (listing) {  // a proof that cannot be read here is none
+    LYK_TRY_ASSIGN(stored.is_complete, has_all(store, pin, *listing, std::span{&device, 1}));
+  }
   for (const RepoType type : pin.repo_types) {
     const cache::Origin origin = origin_of(pin, type);
     LYK_TRY_ASSIGN(stored.images, store.images(origin));
@@ -97,6 +100,9 @@ Result<StoredChoice> choose_stored(const cache::Store& store,
     break;
   }
   stored.choice = image::choose(candidates_of(stored.images), device, abi);
+  if (stored.is_complete && stored.chosen() == nullptr) {
+    LYK_TRY_ASSIGN(stored.is_complete, has_all(store, pin, *listing, {}));
+  }
   return stored;
 }
 

@@ -19,7 +19,8 @@ namespace lyk::daemon {
 
 // What the store has for a pin and a device.
 struct StoredChoice {
-  // Everything that a fetch for this device would bring is here: the choice is final.
+  // No fetch would bring more: the choice is final. Where something fits, that is what the hints of
+  // the repo say of this device; where nothing does they are not believed, and it is every file.
   bool is_complete = false;
   // Absent: nothing of the revision is here.
   std::optional<cache::StoredRevision> revision;

@@ -12,6 +12,7 @@
 #include "daemon/handlers.hpp"
 #include "proto/hash.hpp"
 #include "proto/text.hpp"
+#include "tests/daemon/abi_ptx.hpp"
 #include "tests/daemon/house.hpp"
 #include "tests/daemon/silent_hub.hpp"
 
@@ -268,6 +269,27 @@ TEST_F(Resolve, PartOfARevisionServesWhereTheRestCannotBeHad) {
   const auto answer = resolve(for_device("8.0"));
   ASSERT_TRUE(answer) << answer.error().message;
   EXPECT_EQ(service_->images.lock()->images(), 0U);  // a later, better choice is not hidden
+}
+
+TEST_F(Resolve, WhereNothingOfWhatAHintNamesFitsTheRestIsMissingToo) {
+  const House::NamedFile wrong{"build/torch212-cxx11-cu126-x86_64-linux/x.so",
+                               test::ptx_of_abi("ms_deform_im2col", "sm_100")};
+  const House::NamedFile right{"build/torch212-cxx11-cu128-x86_64-linux/x.so",
+                               test::ptx_of_abi("ms_deform_im2col", "sm_75")};
+  const std::string archs =
+      "[archs]\n\"torch212-cxx11-cu126-x86_64-linux\" = [\"sm_90\"]\n"
+      "\"torch212-cxx11-cu128-x86_64-linux\" = [\"sm_80\"]\n";
+  house_.pin("ms_deform_attn", {wrong, right}, archs);
+  std::filesystem::remove_all(house_.cache());
+  house_.store(wrong);
+  open();
+  const auto without = resolve(for_device("9.0"));
+  ASSERT_FALSE(without);
+  EXPECT_EQ(without.error().code, Code::offline) << without.error().message;
+  house_.store(right);
+  const auto with = resolve(for_device("9.0"));
+  ASSERT_TRUE(with) << with.error().message;
+  EXPECT_EQ(reply_of(*with).file, right.path);
 }
 
 TEST_F(Resolve, FilesOfAGatedRepoAreForTheServicesOwnUser) {

@@ -211,6 +211,28 @@ class Chain(EndToEnd):
         self.assertEqual(too_old["error"]["code"], "no_image")
         self.assertEqual(len(too_old["error"]["refused"]), 4)
 
+    def test_a_library_that_has_not_what_its_repository_says_is_no_reason_to_leave_the_others_out(self):
+        kernels = device_files.abi_kernels()
+        libraries = {"torch212-cxx11-cu126-x86_64-linux": ("sm_100", "9.0"),  # what it holds, what is said of it
+                     "torch212-cxx11-cu128-x86_64-linux": ("sm_75", "8.0")}
+        words = []
+        for variant, (target, said) in libraries.items():
+            file = self.world.folder / target
+            file.write_bytes(device_files.fatbin({target: device_files.ptx(target, kernels)}))
+            words += ["--library", f"{variant}={file}={said}"]
+        repo = "kernels-community/hints"
+        commit = make_repository(self.made["root"], "--repo", f"kernels/{repo}", *words)["commit"]
+        self.world.pin(pin_text(commit, repo=repo, abi=ABI))
+        self.world.start()
+        fetched = self.done(self.world.run("fetch", SLOT, "--arch", "9.0", "--json")).json()["fetched"]
+        self.assertEqual(fetched[0]["files"], 1, "so much is believed")
+        answer = self.done(self.world.run("resolve", SLOT, "--arch", "9.0", "--json")).json()
+        self.assertEqual(answer["image"]["arch"], "sm_75")
+        self.assertIn("-cu128-", answer["file"])
+        # Nothing fits, and nothing is left that could: the refusals are of every file.
+        nothing = self.done(self.world.run("resolve", SLOT, "--arch", "7.0", "--json"), 3).json()
+        self.assertEqual((nothing["error"]["code"], len(nothing["error"]["refused"])), ("no_image", 2))
+
     def test_without_a_service_the_command_starts_one_that_shares_the_store(self):
         self.pinned()
         self.done(self.world.run("fetch", SLOT))
