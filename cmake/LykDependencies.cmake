@@ -18,3 +18,8 @@ add_library(lyk_compression INTERFACE)
 target_include_directories(lyk_compression SYSTEM INTERFACE
   "${LYK_ZSTD_INCLUDE}" "${LYK_LZ4_INCLUDE}")
 target_link_libraries(lyk_compression INTERFACE "${LYK_ZSTD_STATIC}" "${LYK_LZ4_STATIC}")
+
+# Highway's headers alone: Debian has its library only as a shared one (kernels/cpu/instruction_set.hpp).
+find_path(LYK_HIGHWAY_INCLUDE hwy/highway.h REQUIRED)
+add_library(lyk_highway INTERFACE)
+target_include_directories(lyk_highway SYSTEM INTERFACE "${LYK_HIGHWAY_INCLUDE}")

@@ -53,6 +53,7 @@ OWNERS = {
     r"systemd/": ["daemon/notify.cpp"],
     r"cxxabi\.h": ["kernels/image/demangle.cpp"],
     r"(cuda|nv)\w*\.h": ["kernels/cuda/"],
+    r"hwy/": ["kernels/cpu/"],
 }
 # In a header they would reach everybody who includes it. These headers are internal to their folder.
 INTERNAL_HEADERS = {"proto/codec.hpp", "proto/codec_types.hpp", "proto/codec_methods.hpp",

@@ -1,0 +1,211 @@
+#include "kernels/cpu/workers.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cfenv>
+#include <csignal>
+#include <filesystem>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "kernels/cpu/fake_quant_fp4.hpp"
+#include "kernels/cpu/tasks.hpp"
+#include "tests/cpu/values.hpp"
+
+namespace lyk::cpu::test {
+namespace {
+
+std::size_t threads_of_process() {
+  const std::filesystem::directory_iterator tasks{"/proc/self/task"};
+  return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
+}
+
+TEST(Workers, EveryTaskIsDoneOnce) {
+  for (const std::size_t threads : {1U, 2U, 7U}) {
+    Workers workers{threads};
+    for (const std::size_t tasks : {0U, 1U, 2U, 100U}) {
+      std::vector<std::atomic<int>> done(tasks);
+      workers.run(tasks, [&](std::size_t task, std::size_t) { ++done[task]; });
+      for (const std::atomic<int>& times : done)
+        EXPECT_EQ(times, 1);
+    }
+  }
+}
+
+TEST(Workers, NoThreadIsStartedBeforeThereIsSomethingToDivide) {
+  const std::size_t before = threads_of_process();
+  Workers workers{4};
+  workers.run(1, [](std::size_t, std::size_t) {});
+  EXPECT_EQ(threads_of_process(), before);
+  workers.run(2, [](std::size_t, std::size_t) {});
+  EXPECT_EQ(threads_of_process(), before + 3);
+}
+
+TEST(Workers, SmallCallsStayOnTheThreadOfTheCaller) {
+  Workers workers{4};
+  const std::thread::id caller = std::this_thread::get_id();
+  for_each_range({.count = divided_elements_min - 1}, workers,
+                 [&](std::size_t first, std::size_t last) {
+                   EXPECT_EQ(std::this_thread::get_id(), caller);
+                   EXPECT_EQ(first, 0U);
+                   EXPECT_EQ(last, divided_elements_min - 1);
+                 });
+}
+
+// Each task waits until others have begun: only other threads can have taken those.
+TEST(Workers, TasksRunAtTheSameTimeUnderNumbersOfTheirOwn) {
+  Workers workers{3};
+  std::atomic<int> begun{0};
+  std::mutex mutex;
+  std::set<std::size_t> numbers;
+  std::set<std::thread::id> threads;
+  workers.run(3, [&](std::size_t, std::size_t worker) {
+    ++begun;
+    begun.notify_all();
+    for (int seen = begun; seen < 3; seen = begun)
+      begun.wait(seen);
+    const std::lock_guard lock{mutex};
+    numbers.insert(worker);
+    threads.insert(std::this_thread::get_id());
+  });
+  EXPECT_EQ(numbers, (std::set<std::size_t>{0, 1, 2}));
+  EXPECT_EQ(threads.size(), 3U);
+}
+
+TEST(Workers, CallsOfSeveralThreadsAreAllDone) {
+  Workers workers{3};
+  std::array<std::atomic<std::size_t>, 4> sums{};
+  std::vector<std::thread> callers;
+  callers.reserve(sums.size());
+  for (std::atomic<std::size_t>& sum : sums)
+    callers.emplace_back([&workers, &sum] {
+      for (int round = 0; round < 200; ++round)
+        workers.run(10, [&sum](std::size_t task, std::size_t) { sum += task; });
+    });
+  for (std::thread& caller : callers)
+    caller.join();
+  for (const std::atomic<std::size_t>& sum : sums)
+    EXPECT_EQ(sum, 200U * 45U);
+}
+
+TEST(Workers, AChildOfForkStartsItsOwn) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the thread sanitizer does not follow threads into a child";
+#endif
+  Workers workers{3};
+  workers.run(3, [](std::size_t, std::size_t) {});
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    std::atomic<int> done{0};
+    for (int round = 0; round < 3; ++round)
+      workers.run(8, [&](std::size_t, std::size_t) { ++done; });
+    const bool has_threads = threads_of_process() == 3;
+    ::_exit(done == 24 && has_threads ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
+  std::atomic<int> done{0};
+  workers.run(8, [&](std::size_t, std::size_t) { ++done; });
+  EXPECT_EQ(done, 8);
+}
+
+// A child that was forked by another thread in the middle of a call, whose locks it inherits.
+TEST(Workers, AChildIsNotStuckInACallOfItsParent) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "sanitizers do not allow a fork among threads";
+#endif
+  Workers workers{2};
+  std::atomic<bool> is_running{false};
+  std::atomic<bool> may_end{false};
+  std::thread caller{[&] {
+    workers.run(2, [&](std::size_t, std::size_t) {
+      is_running = true;
+      is_running.notify_all();
+      may_end.wait(false);
+    });
+  }};
+  is_running.wait(false);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::atomic<int> done{0};
+    workers.run(4, [&](std::size_t, std::size_t) { ++done; });
+    ::_exit(done == 4 ? 0 : 1);
+  }
+  may_end = true;
+  may_end.notify_all();
+  caller.join();
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
+}
+
+TEST(Workers, ThreadsBlockAllSignals) {
+  Workers workers{2};
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<int> begun{0};
+  std::atomic<int> blocked{0};
+  workers.run(2, [&](std::size_t, std::size_t) {
+    ++begun;
+    begun.notify_all();
+    for (int seen = begun; seen < 2; seen = begun)
+      begun.wait(seen);
+    sigset_t mask;
+    ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+    if (std::this_thread::get_id() != caller)
+      blocked = sigismember(&mask, SIGTERM) + sigismember(&mask, SIGINT);
+  });
+  EXPECT_EQ(blocked, 2);
+  sigset_t mask;
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+  EXPECT_EQ(sigismember(&mask, SIGTERM), 0);
+}
+
+// A host that rounds upwards, on the thread of the caller and on those that are started then.
+TEST(StandardArithmetic, TheHostsRoundingChangesNothingAndIsPutBack) {
+  const Floats x = values(200000, 61, 3);
+  const slots::FakeQuantMxfp4 call{.x = x, .rows = 1, .columns = x.size()};
+  Workers workers{3};
+  Floats expected(x.size());
+  fake_quant_mxfp4(call, expected, {.workers = workers});
+  ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
+  Workers started_now{3};
+  Floats output(x.size());
+  fake_quant_mxfp4(call, output, {.workers = started_now});
+  const int rounding = std::fegetround();
+  std::fesetround(FE_TONEAREST);
+  EXPECT_EQ(rounding, FE_UPWARD);
+  expect_same(output, expected);
+}
+
+#if defined(__x86_64__)
+TEST(StandardArithmetic, DenormalsAreKeptWhereTheHostFlushesThem) {
+  constexpr unsigned flush = 0x8040;  // of results and of operands
+  const Floats x(64, 1);
+  const Floats grad_output(64, 0x1p-130F);
+  const slots::FakeQuantNvfp4Weight call{
+      .weight = x, .rows = 1, .columns = x.size(), .tensor_amax = 1};
+  Workers workers{1};
+  Floats expected(x.size());
+  Floats gradient(x.size());
+  fake_quant_nvfp4_weight_backward(call, grad_output, expected, {.workers = workers});
+  ASSERT_GT(expected[0], 0x1p-131F);
+  const unsigned before = __builtin_ia32_stmxcsr();
+  __builtin_ia32_ldmxcsr(before | flush);
+  fake_quant_nvfp4_weight_backward(call, grad_output, gradient, {.workers = workers});
+  const unsigned after = __builtin_ia32_stmxcsr();
+  __builtin_ia32_ldmxcsr(before);
+  EXPECT_EQ(after & flush, flush);
+  expect_same(gradient, expected);
+}
+#endif
+
+}  // namespace
+}  // namespace lyk::cpu::test
