@@ -1,0 +1,46 @@
+// ms_deform_attn on processors. kernels/reference/ms_deform_attn.hpp states the formula; against it
+//   - the output and the gradient of value have the same bits;
+//   - the gradients of locations and weights are sums over the channels, which are taken here in
+//     the order of the vectors and of four products each: the last bits differ, between instruction
+//     sets too, but never between runs or numbers of threads.
+// With Accumulation::fp64 everything between reading and writing is computed in double, and the
+// results are those of the oracle on the same numbers as double, rounded to fp32 once; the sums
+// over channels up to the order of additions. It takes about twice as long.
+//
+// A value whose channels do not lie side by side, as LW-DETR's, is read one channel at a time where
+// it is not copied: slower than vectors, and without a workspace.
+//
+// Thread rule: as Workers, for buffers that nobody else touches.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/cpu/execution.hpp"
+#include "kernels/slots/ms_deform_attn.hpp"
+
+namespace lyk::cpu {
+
+enum class Accumulation : std::uint8_t { fp32, fp64 };
+
+// Writes dense (batch, queries, heads * channels). Divided among threads by batch, queries and
+// heads. Where cells are looked up several times each, a head's cells are copied first, one copy
+// per thread (dense_cells.hpp), and only then is anything allocated. With fp64, a query of more
+// than 256 samples is rounded after each 256. REQUIRES: sizes as the struct states, fewer than 2^31
+// cells in all levels, whose areas sum up to `cells`, output of that size.
+void ms_deform_attn(const slots::MsDeformAttn<float>& call,
+                    std::span<float> output,
+                    const Execution& execution,
+                    Accumulation accumulation = Accumulation::fp32);
+
+// Writes all of the three gradients, zero where nothing is added. Divided by batch, head and level,
+// whose cells nobody else adds to: that is what makes it deterministic without atomics. Allocates
+// one level's gradient per thread, and a copy of its value as above. REQUIRES: the same;
+// grad_output as the output, gradients as what they are of.
+void ms_deform_attn_backward(const slots::MsDeformAttn<float>& call,
+                             std::span<const float> grad_output,
+                             const slots::MsDeformAttnGradients<float>& gradients,
+                             const Execution& execution,
+                             Accumulation accumulation = Accumulation::fp32);
+
+}  // namespace lyk::cpu

@@ -1,0 +1,103 @@
+#include "kernels/cpu/ms_deform_attn.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/cpu/deform_scene.hpp"
+#include "tests/cpu/ways.hpp"
+
+namespace lyk::cpu::test {
+namespace {
+
+void expect_oracle(Pools& pools, const std::vector<DeformScene>& scenes) {
+  for (const DeformScene& scene : scenes) {
+    const Floats expected = scene.oracle<float>();
+    pools.for_each_set(
+        [&](const Execution& execution) { expect_same(scene.ours(execution), expected); });
+  }
+}
+
+TEST(MsDeformAttn, HasTheOraclesBitsOnTheShapesOfModels) {
+  Pools pools;
+  expect_oracle(pools, model_scenes());
+}
+
+TEST(MsDeformAttn, HasTheOraclesBitsForAnyNumberOfChannels) {
+  Pools pools;
+  expect_oracle(pools, channel_scenes());
+}
+
+TEST(MsDeformAttn, HasTheOraclesBitsAtEdgesAndBeyond) {
+  Pools pools;
+  expect_oracle(pools, edge_scenes());
+}
+
+TEST(MsDeformAttn, HasTheOraclesBitsOnALargeBatch) {
+  Pools pools;
+  const DeformScene scene{{.batch = 8, .heads = 8, .channels = 32, .queries = 100, .points = 4},
+                          {64, 64, 32, 32, 16, 16, 8, 8}};
+  expect_same(scene.ours(pools.best()), scene.oracle<float>());
+}
+
+// What is not finite in a cell next to an outer one, or in a weight of a sample that does not
+// count, must not come in.
+TEST(MsDeformAttn, CellsOutsideAndSamplesBeyondAddNothing) {
+  Pools pools;
+  DeformScene scene{{.batch = 1, .heads = 1, .channels = 16, .queries = 50, .points = 2},
+                    {3, 3, 2, 2}};
+  for (std::size_t i = 0; i < scene.value.size(); i += 7)
+    scene.value[i] = nan;
+  for (std::size_t i = 0; i < scene.weights.size(); i += 5) {
+    scene.weights[i] = nan;
+    scene.locations[2 * i] = 1.6F;
+  }
+  expect_oracle(pools, {scene});
+}
+
+TEST(MsDeformAttn, APermutedValueGivesTheSameBits) {
+  Pools pools;
+  for (const std::vector<DeformScene>& scenes : {model_scenes(), edge_scenes()})
+    for (const DeformScene& scene : scenes) {
+      const Floats expected = scene.oracle<float>();
+      const DeformScene permuted = scene.permuted();
+      pools.for_each_set(
+          [&](const Execution& execution) { expect_same(permuted.ours(execution), expected); });
+    }
+}
+
+TEST(MsDeformAttn, InDoubleItIsTheDoubleOracleRoundedOnce) {
+  Pools pools;
+  for (const std::vector<DeformScene>& scenes : {model_scenes(), channel_scenes()})
+    for (const DeformScene& scene : scenes) {
+      const Floats expected = rounded(scene.oracle<double>());
+      pools.for_each_set([&](const Execution& execution) {
+        expect_same(scene.ours(execution, Accumulation::fp64), expected);
+        expect_same(scene.permuted().ours(execution, Accumulation::fp64), expected);
+      });
+    }
+}
+
+TEST(MsDeformAttn, ResultsDoNotDependOnThreads) {
+  Pools pools;
+  // With and without a copy of the cells.
+  for (const std::size_t queries : {60U, 600U}) {
+    const DeformScene scene{
+        {.batch = 2, .heads = 4, .channels = 32, .queries = queries, .points = 4}, {20, 30, 10, 9}};
+    const Floats expected = scene.oracle<float>();
+    pools.for_each_way(
+        [&](const Execution& execution) { expect_same(scene.ours(execution), expected); });
+  }
+}
+
+TEST(MsDeformAttn, WithoutSamplesTheOutputIsZero) {
+  Pools pools;
+  const DeformScene no_points{{.batch = 1, .heads = 2, .channels = 3, .queries = 4}, {2, 2}};
+  expect_same(no_points.ours(pools.best()), Floats(24, 0));
+  const DeformScene no_levels{{.batch = 1, .heads = 2, .channels = 3, .queries = 4, .points = 1},
+                              {}};
+  expect_same(no_levels.ours(pools.best()), Floats(24, 0));
+  const DeformScene no_queries{{.batch = 1, .heads = 2, .channels = 3, .points = 1}, {2, 2}};
+  EXPECT_TRUE(no_queries.ours(pools.best()).empty());
+}
+
+}  // namespace
+}  // namespace lyk::cpu::test
