@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 
+import cpu_kernels
 from world import BIN, REPO, ROOT, SLOT, World
 
 ROWS = []
@@ -325,7 +326,8 @@ def idle(seconds):
 
 def main():
     benches = {"warm_resolve": warm_resolve, "first_resolve": first_resolve, "cold_fetch": cold_fetch, "verify": verify,
-               "launch": launch, "waiters": waiters, "large_index": large_index, "idle": None}
+               "launch": launch, "waiters": waiters, "large_index": large_index,
+               "cpu_kernels": lambda: cpu_kernels.rows(BIN / "cpu_kernels_bench", spread, text, report), "idle": None}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=benches, metavar="NAME", help=f"of {', '.join(benches)}")
     parser.add_argument("--idle-seconds", type=int, default=60)
