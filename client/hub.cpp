@@ -22,23 +22,21 @@ Result<lyk_cu_context> find_primary_context(const lyk_cu_functions& cu, lyk_cu_d
   return context;
 }
 
-// The driver's own streams are those of the current context: with NULL, tensors that were made in a
-// context of the caller's own would be used from a stream that nothing of his waits for.
-Result<void> check_default_stream(const lyk_cu_functions& cu,
+// Whether `stream` is of a context of the tensors' device that is not `gpu.context`. The driver's
+// own streams are those of the current context: with NULL, tensors that were made in a context of
+// the caller's own would be used from a stream that nothing of his waits for.
+Result<bool> is_stream_of_another(const lyk_cu_functions& cu,
                                   const Gpu& gpu,
                                   lyk_cu_stream stream) {
   if (reinterpret_cast<std::uintptr_t>(stream) > LYK_CU_STREAM_PER_THREAD)
-    return {};
+    return false;
   lyk_cu_context current = nullptr;
   LYK_TRY_CUDA(cu, ctx_get_current(&current), "ask for the current context");
   if (current == nullptr || current == gpu.context)
-    return {};
+    return false;
   // One that has ended belongs to no device, and nobody's work is in it.
   lyk_cu_device device = 0;
-  if (cu.ctx_get_device(&device) != LYK_CU_SUCCESS || device != gpu.device)
-    return {};
-  return Error{Code::not_eligible,
-               "another context of the tensors' device is current, and the default stream is its"};
+  return cu.ctx_get_device(&device) == LYK_CU_SUCCESS && device == gpu.device;
 }
 
 // Contexts come again at the same address after a reset, but not with the same number. 0 where the
@@ -151,16 +149,34 @@ Result<bool> Hub::is_there(const Driver& driver, std::int32_t number, const Loss
 
 Result<EnteredGpu> Hub::enter(const Driver& driver, std::int32_t number, lyk_cu_stream stream) {
   LYK_TRY_ASSIGN(Gpu gpu, find_gpu(driver, number));
-  LYK_TRY(check_default_stream(driver.cu, gpu, stream));
+  State& state = states_[static_cast<std::size_t>(number)];
+  LYK_TRY_ASSIGN(bool is_of_another, is_stream_of_another(driver.cu, gpu, stream));
+  if (is_of_another) {
+    // Or the primary context was reset, and what is current is the one that came after it.
+    LYK_TRY(find_context_anew(driver, state, gpu));
+    LYK_TRY_ASSIGN(is_of_another, is_stream_of_another(driver.cu, gpu, stream));
+  }
+  if (is_of_another)
+    return Error{
+        Code::not_eligible,
+        "another context of the tensors' device is current, and the default stream is its"};
   auto known = CurrentContext::enter(driver.cu, gpu.context);
   if (known)
     return EnteredGpu{gpu, *std::move(known)};
   if (known.error().code != Code::not_found)
     return std::move(known).error();
-  LYK_TRY_ASSIGN(gpu.context, find_primary_context(driver.cu, gpu.device));
-  states_[static_cast<std::size_t>(number)].context.store(gpu.context, std::memory_order_release);
+  LYK_TRY(find_context_anew(driver, state, gpu));
   LYK_TRY_ASSIGN(CurrentContext current, CurrentContext::enter(driver.cu, gpu.context));
   return EnteredGpu{gpu, std::move(current)};
+}
+
+Result<void> Hub::find_context_anew(const Driver& driver, State& state, Gpu& gpu) {
+  LYK_TRY_ASSIGN(const lyk_cu_context context, find_primary_context(driver.cu, gpu.device));
+  if (context != gpu.context)
+    state.module.store(nullptr, std::memory_order_release);  // it went with its context
+  state.context.store(context, std::memory_order_release);
+  gpu.context = context;
+  return {};
 }
 
 Result<Gpu> Hub::find_gpu(const Driver& driver, std::int32_t number) {

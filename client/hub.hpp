@@ -109,6 +109,8 @@ private:
   };
 
   Result<Gpu> find_gpu(const Driver& driver, std::int32_t number);
+  // Asks the driver again for the primary context, which may be another one than it was.
+  static Result<void> find_context_anew(const Driver& driver, State& state, Gpu& gpu);
   static Result<bool> is_there(const Driver& driver, std::int32_t number, const Loss& loss);
 
   Result<Module*> load(const Driver& driver, std::int32_t number, std::uint64_t context_id);

@@ -136,6 +136,38 @@ TEST(Contexts, AreLookedForAgainWhereTheKnownOneIsGone) {
   EXPECT_EQ(said, "");
 }
 
+TEST(Contexts, ThatComeAgainElsewhereAreFoundFromAnyStream) {
+  for (const bool is_default : {true, false}) {
+    const std::string said =
+        in_child(softcuda_variables({{"SOFTCUDA_MOVE_PRIMARY", "1"}}), [&]() -> std::string {
+          Scene scene;
+          std::string wrong = scene.world.call(scene.call.forward());
+          end_and_begin_again(scene.gpu, End::reset);
+          GpuCall again{scene.gpu, tiny, 2};
+          if (!is_default)
+            again.description().stream = scene.gpu.stream();
+          wrong += scene.world.call(again.forward());
+          wrong += scene.world.call(again.backward());
+          wrong += expect_count(scene.world.warnings(), 0);
+          return wrong.empty() ? again.check_forward() + again.check_backward() : wrong;
+        });
+    EXPECT_EQ(said, "");
+  }
+}
+
+TEST(Contexts, OfADriverThatCannotTellThemApartAreToldByAnotherHandle) {
+  const std::string said =
+      in_child(softcuda_variables({{"SOFTCUDA_MOVE_PRIMARY", "1"}}), []() -> std::string {
+        const SoftGpu gpu;
+        OldHub old;
+        const auto [first, why] = old.module();
+        end_and_begin_again(gpu, End::reset);
+        const auto [second, why_not] = old.module();
+        return second != nullptr && second != first ? why : "the old module: " + why_not;
+      });
+  EXPECT_EQ(said, "");
+}
+
 TEST(Contexts, OfTheCallersOwnKeepTheirDefaultStreams) {
   const std::string said = in_child(softcuda_variables(), []() -> std::string {
     Scene scene;

@@ -84,6 +84,18 @@ TEST(SoftcudaContext, AResetFreesWhatTheContextHas) {
   });
 }
 
+TEST(SoftcudaContext, APrimaryContextMayComeAgainElsewhere) {
+  in_initialised_child({{"SOFTCUDA_MOVE_PRIMARY", "1"}}, [](const Cuda& cuda) {
+    ContextHandle first = use_device(cuda, 0);
+    EXPECT_EQ(use_device(cuda, 0), first);
+    EXPECT_EQ(cuda.cuDevicePrimaryCtxReset_v2(0), ok);
+    ContextHandle second = use_device(cuda, 0);
+    EXPECT_NE(second, first);
+    EXPECT_EQ(cuda.cuCtxPushCurrent_v2(first), Status::invalid_context);
+    EXPECT_EQ(cuda.cuCtxPushCurrent_v2(second), ok);
+  });
+}
+
 TEST(SoftcudaContext, TheStackIsOfTheThread) {
   in_initialised_child({{"SOFTCUDA_DEVICES", "sm_90,sm_75"}}, [](const Cuda& cuda) {
     ContextHandle first = use_device(cuda, 0);

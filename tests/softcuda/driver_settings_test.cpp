@@ -84,6 +84,7 @@ TEST(SoftcudaSettings, EachMalformedVariableIsRefusedByNameAndReason) {
       {"SOFTCUDA_SEED", "many", "'many' is no number"},
       {"SOFTCUDA_CHECK", "races", "is neither 'race' nor 'uninitialised'"},
       {"SOFTCUDA_EXECUTE", "no", "is neither 0 nor 1"},
+      {"SOFTCUDA_MOVE_PRIMARY", "2", "is neither 0 nor 1"},
       {"SOFTCUDA_HIDE", "cuFuncLod", "perhaps cuFuncLoad"},
       {"SOFTCUDA_DEVICE", "sm_90", "no such variable, perhaps SOFTCUDA_DEVICES"},
   };

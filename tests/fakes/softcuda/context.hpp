@@ -3,7 +3,7 @@
 // A context is never taken out of memory, only closed: the stacks of current contexts of other
 // threads may still hold it, and a call there gets an answer (context is destroyed). The primary
 // context of a device is one object that is opened and closed as it is retained and released, so
-// its handle stays the same, as the driver's does.
+// its handle stays the same, as the driver's does, unless SOFTCUDA_MOVE_PRIMARY asks for another.
 //
 // A fault, once there, is the answer to every later call in the context, and work that has not
 // begun is not done.

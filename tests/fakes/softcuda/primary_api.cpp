@@ -18,12 +18,21 @@ bool is_active(const DeviceState& device) {
   return device.primary != nullptr && device.primary->active.load(std::memory_order_acquire);
 }
 
+// Whoever still has it current hears that it has ended.
+void forget_primary(Process& state, DeviceState& device) {
+  (void)state.contexts.take(device.primary->handle);
+  const std::scoped_lock lock{state.kept_mutex};
+  state.kept.push_back(std::move(device.primary));
+}
+
 Status retain(Process& state, ContextHandle* out, DeviceNumber number) {
   DeviceState* device = nullptr;
   SOFTCUDA_TRY(find_device(state, number, device));
   if (out == nullptr)
     return Status::invalid_value;
   const std::scoped_lock lock{device->mutex};
+  if (state.settings.move_primary && device->primary != nullptr && !is_active(*device))
+    forget_primary(state, *device);
   if (device->primary == nullptr) {
     auto context = std::make_shared<Context>();
     context->device = number;

@@ -33,7 +33,7 @@ struct DeviceState {
 
   std::mutex mutex;  // guards the rest
   unsigned retained = 0;
-  std::shared_ptr<Context> primary;  // made at the first retain, then the same for ever
+  std::shared_ptr<Context> primary;  // made at the first retain; see Settings::move_primary
   unsigned flags = 0;
 };
 

@@ -26,7 +26,7 @@ constexpr std::array known_variables{
     std::string_view{"SOFTCUDA_FAIL"},    std::string_view{"SOFTCUDA_PTX_PATH"},
     std::string_view{"SOFTCUDA_SEED"},    std::string_view{"SOFTCUDA_CHECK"},
     std::string_view{"SOFTCUDA_TRACE"},   std::string_view{"SOFTCUDA_EXECUTE"},
-    std::string_view{"SOFTCUDA_HIDE"},
+    std::string_view{"SOFTCUDA_HIDE"},    std::string_view{"SOFTCUDA_MOVE_PRIMARY"},
 };
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
@@ -46,6 +46,12 @@ Result<std::uint64_t> parse_number(std::string_view text) {
   if (error != std::errc{} || end != text.data() + text.size())
     return Error{Code::invalid_argument, str(quoted(text), " is no number")};
   return value;
+}
+
+Result<bool> parse_switch(std::string_view text) {
+  if (text != "0" && text != "1")
+    return Error{Code::invalid_argument, str(quoted(text), " is neither 0 nor 1")};
+  return text == "1";
 }
 
 Result<std::string> parse_function(std::string_view text) {
@@ -160,9 +166,9 @@ Result<void> parse_variable(std::string_view name, std::string_view value, Setti
   } else if (name == "SOFTCUDA_TRACE") {
     out.trace_path = value;
   } else if (name == "SOFTCUDA_EXECUTE") {
-    if (value != "0" && value != "1")
-      return Error{Code::invalid_argument, str(quoted(value), " is neither 0 nor 1")};
-    out.execute = value == "1";
+    LYK_TRY_ASSIGN(out.execute, parse_switch(value));
+  } else if (name == "SOFTCUDA_MOVE_PRIMARY") {
+    LYK_TRY_ASSIGN(out.move_primary, parse_switch(value));
   }
   return parse_lists(name, value, out);
 }

@@ -37,6 +37,7 @@ struct Settings {
   std::string trace_path;           // empty: no trace
   std::uint64_t seed = 0;
   bool execute = true;
+  bool move_primary = false;
   bool check_race = false;
   bool check_uninitialised = false;
 };
