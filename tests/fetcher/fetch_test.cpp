@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <thread>
 
 #include "proto/text.hpp"
 #include "tests/fetcher/fetch_fixture.hpp"
@@ -316,18 +317,20 @@ TEST_F(Fetch, AGitStoreThatIsNoneIsReplaced) {
   EXPECT_TRUE(fs::exists(path / "HEAD"));
 }
 
-TEST_F(Fetch, StopsWhenItIsToldTo) {
+TEST_F(Fetch, StopsWhileNothingComes) {
   const GitId commit = make();
   start({"--misbehave", "stall"});
   std::stop_source source;
   context->cancel = source.get_token();
   context->settings.stall_timeout = std::chrono::seconds{60};
-  context->progress = [&](const Progress& progress) {
-    if (progress.step == Step::downloading && progress.bytes_done > 0)
-      source.request_stop();
-  };
+  const std::jthread stopper{[&](const std::stop_token& ended) {
+    while (!ended.stop_requested() && !hub_saw("\"stall\": 1"))
+      std::this_thread::sleep_for(std::chrono::milliseconds{10});
+    source.request_stop();
+  }};
   const Error error = refused(pin_of(repo_name, commit));
   EXPECT_EQ(error.code, Code::cancelled);
+  EXPECT_FALSE(says(error, "another attempt")) << error.message;
 }
 
 TEST_F(Fetch, StopsBetweenTwoAttempts) {
