@@ -10,6 +10,8 @@ import pathlib
 import statistics
 import subprocess
 
+from rows import report, spread
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # The Python of `script/bootstrap oracle`, where PyTorch is.
 TORCH_PYTHON = pathlib.Path(os.environ.get("LYK_TORCH_PYTHON", ROOT / ".venv-oracle/bin/python"))
@@ -69,8 +71,7 @@ def geometric_mean(values):
     return math.exp(statistics.fmean(math.log(value) for value in values))
 
 
-def rows(binary, spread, text, report):
-    """Reports every row, as bench/run.py does."""
+def report_rows(binary):
     if not TORCH_PYTHON.exists():
         print("skipped  kernels on a CPU: PyTorch is not there; run script/bootstrap oracle", flush=True)
         return
@@ -80,25 +81,27 @@ def rows(binary, spread, text, report):
     def faster(case):
         return statistics.median(torch.wall[case]) / statistics.median(ours.wall[case])
 
-    def detail(case):
+    def sides(case):
+        return {"ours": spread(ours.wall[case]), "PyTorch": spread(torch.wall[case])}
+
+    def note(case):
         processor = statistics.median(torch.processor[case]) / statistics.median(ours.processor[case])
-        return (f"ours {text(spread(ours.wall[case]))}, PyTorch {text(spread(torch.wall[case]))}, {threads} threads each; "
-                f"{processor:.1f}x in processor time")
+        return f"{threads} threads each; {processor:.1f}x in processor time"
 
     for case, (copied, is_memory_bound) in QUANTIZATION.items():
-        copy = ours.wall[f"copy {copied}"]
-        bound = statistics.median(torch.wall[case]) / statistics.median(copy)
-        report(f"cpu {case}, 1 Mi elements", ">= 15x PyTorch", f"{faster(case):.1f}x", faster(case) >= 15,
-               f"{detail(case)}; a copy of as many bytes would be {bound:.1f}x")
-        share = statistics.median(copy) / statistics.median(ours.wall[case])
+        copy = spread(ours.wall[f"copy {copied}"])
+        report(f"cpu {case}, 1 Mi elements", ">= 15x PyTorch", f"{faster(case):.1f}x", faster(case) >= 15, note(case),
+               sides=sides(case) | {"a copy of as many bytes": copy})
+        share = copy["median"] / statistics.median(ours.wall[case])
         report(f"cpu {case}, share of a copy's bandwidth", ">= 0.6" if is_memory_bound else "reported: arithmetic bounds it",
-               f"{share:.2f}", share >= 0.6 or not is_memory_bound, f"copy of as many bytes {text(spread(copy))}")
+               f"{share:.2f}", share >= 0.6 or not is_memory_bound, "that copy above", share=share)
     for what, mean, least in (("forward", 10, 6), ("forward and backward", 8, 4)):
         ratios = []
         for scene in SCENES:
             case = f"ms_deform_attn {what}, {scene}"
             ratios.append(faster(case))
-            report(f"cpu {case}", f">= {least}x PyTorch", f"{ratios[-1]:.1f}x", ratios[-1] >= least, detail(case))
+            report(f"cpu {case}", f">= {least}x PyTorch", f"{ratios[-1]:.1f}x", ratios[-1] >= least, note(case),
+                   sides=sides(case))
         average = geometric_mean(ratios)
         report(f"cpu ms_deform_attn {what}, geometric mean", f">= {mean}x", f"{average:.1f}x", average >= mean,
                "of the three above")

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Measures the product beside what a user would pick instead, as ratios within one run.
 
-    bench/run.py [--only NAME ...] [--idle-seconds 60] [--json]
+    bench/run.py [--only NAME ...] [--idle-seconds 60] [--json] [--page FILE]
 
 Needs the preset `release` built with the target `benchmarks`, and the packages of packaging/python-requirements.txt;
 script/bench sees to both. Every comparison alternates between its two sides; min, median and max are printed.
 """
 
 import argparse
+import dataclasses
 import json
 import os
 import pathlib
@@ -20,23 +21,9 @@ import sys
 import time
 
 import cpu_kernels
+import page
+from rows import ROWS, report, spread, text
 from world import BIN, REPO, ROOT, SLOT, World
-
-ROWS = []
-
-
-def spread(seconds):
-    return {"min": min(seconds), "median": statistics.median(seconds), "max": max(seconds)}
-
-
-def text(seconds):
-    unit, factor = ("us", 1e6) if seconds["median"] < 1e-3 else ("ms", 1e3) if seconds["median"] < 1 else ("s", 1)
-    return "/".join(f"{seconds[key] * factor:.4g}" for key in ("min", "median", "max")) + f" {unit}"
-
-
-def report(name, reach, value, met, detail):
-    ROWS.append({"name": name, "reach": reach, "value": value, "met": met, "detail": detail})
-    print(f"{'reached' if met else 'MISSED ':8} {name}: {value} (reach: {reach})\n         {detail}", flush=True)
 
 
 def timed(action):
@@ -101,13 +88,14 @@ def warm_resolve():
             ours, bare = bench["warm_resolve"], bench["ping_pong_with_descriptor"]
             ratio = ours["median"] / bare["median"]
             report(f"warm Resolve, {'one core' if pinned else 'unpinned'}", "<= 3x ping-pong" if pinned else "reported",
-                   f"{ratio:.2f}x", ratio <= 3 or not pinned, f"Resolve {text(ours)}, ping-pong {text(bare)}; of two devices in turns "
-                   f"{text(bench['warm_resolve_of_changing_devices'])}")
+                   f"{ratio:.2f}x", ratio <= 3 or not pinned,
+                   sides={"Resolve": ours, "ping-pong": bare,
+                          "Resolve of two devices in turns": bench["warm_resolve_of_changing_devices"]})
             if pinned:
                 python = python_hub_download(world, file, prefix)
                 faster = python["median"] / ours["median"]
                 report("warm Resolve against hf_hub_download", ">= 4x faster", f"{faster:.1f}x faster", faster >= 4,
-                       f"Resolve {text(ours)}, hf_hub_download of a cached file {text(python)}")
+                       sides={"Resolve": ours, "hf_hub_download of a cached file": python})
 
 
 def first_resolve():
@@ -122,7 +110,7 @@ def first_resolve():
         ours, theirs = alternate(15, lambda: world.run([BIN / "resolve", SLOT, "9.0"]), lambda: world.run(hf))
         faster = theirs["median"] / ours["median"]
         report("first Resolve of a process", ">= 50x faster than hf download", f"{faster:.0f}x faster", faster >= 50,
-               f"exec to descriptor {text(ours)}, hf download of a cached file {text(theirs)}")
+               sides={"exec to descriptor": ours, "hf download of a cached file": theirs})
 
 
 def launch():
@@ -139,10 +127,10 @@ def launch():
         busy = google_bench(world, "launch_bench", environment=environment, clock="cpu_time")
         above = busy["registry_call"]["median"] - busy["direct_call"]["median"]
         report("registry call above a direct call", "<= 50 ns", f"{above * 1e9:.0f} ns", above <= 50e-9,
-               f"lyk_call {text(busy['registry_call'])}, the function itself {text(busy['direct_call'])}; processor time")
+               "processor time", sides={"lyk_call": busy["registry_call"], "the function itself": busy["direct_call"]})
         above = bench["slot_launch"]["median"] - bench["bare_launch"]["median"]
         report("launch above a bare cuLaunchKernel", "<= 1 us", f"{above * 1e6:.2f} us", above <= 1e-6,
-               f"lyk_ms_deform_attn_forward {text(bench['slot_launch'])}, cuLaunchKernel {text(bench['bare_launch'])}")
+               sides={"lyk_ms_deform_attn_forward": bench["slot_launch"], "cuLaunchKernel": bench["bare_launch"]})
         allocations = int(world.run([BIN / "launch_bench", "allocations"], environment=environment).stdout)
         report("allocations of 1000 launches", "0", str(allocations), allocations == 0, "of the library; the driver has its own")
         first_call(world, environment, "a running daemon", 5e-3)
@@ -160,7 +148,7 @@ def first_call(world, environment, service, reach):
     first, bare = spread(first), spread(bare)
     own = first["median"] - bare["median"]
     report(f"first call of a process, {service}", f"<= {reach * 1e3:.0f} ms", f"{own * 1e3:.2f} ms", own <= reach,
-           f"connect, resolve, load and launch {text(first)}, of which the driver {text(bare)}")
+           sides={"connect, resolve, load, launch": first, "of which the driver": bare})
 
 
 def fetch_proven_by_git(world):
@@ -193,10 +181,10 @@ def cold_fetch():
         ours, hub, curl = spread(ours), spread(hub), spread(curl)
         ratio = ours["median"] / hub["median"]
         report("cold fetch of 64 MiB against hf download", "<= 0.5x", f"{ratio:.2f}x", ratio <= 0.5,
-               f"fetch, proof included {text(ours)}, hf download {text(hub)}")
+               sides={"fetch, proof included": ours, "hf download": hub})
         ratio = ours["median"] / curl["median"]
         report("cold fetch of 64 MiB against curl and sha256sum", "<= 0.9x", f"{ratio:.2f}x", ratio <= 0.9,
-               f"fetch, proof included {text(ours)}, curl to a file and sha256sum {text(curl)}")
+               sides={"fetch, proof included": ours, "curl to a file and sha256sum": curl})
 
 
 def openssl_bytes_per_second():
@@ -218,9 +206,10 @@ def verify():
             ours.append(answer["bytes"] / (time.perf_counter() - begin))
             theirs.append(openssl_bytes_per_second())
         ratio = statistics.median(ours) / statistics.median(theirs)
-        rates = [f"{min(each) / 1e6:.0f}/{statistics.median(each) / 1e6:.0f}/{max(each) / 1e6:.0f}" for each in (ours, theirs)]
+        sides = {side: spread([1e9 / rate for rate in rates])
+                 for side, rates in (("verify, for each GB", ours), ("openssl on one core", theirs))}
         report("verify", ">= 0.95x openssl speed -evp sha256", f"{ratio:.2f}x", ratio >= 0.95,
-               f"verify {rates[0]} MB/s, openssl on one core {rates[1]} MB/s")
+               f"{statistics.median(ours) / 1e6:.0f} and {statistics.median(theirs) / 1e6:.0f} MB/s", sides=sides)
 
 
 def waiters():
@@ -242,7 +231,8 @@ def waiters():
         report("1,000 processes ask for one missing kernel", "1 download, <= 1.2x of one fetch, <= 64 MiB",
                f"{downloads} download, {ratio:.2f}x, {memory:.0f} MiB",
                downloads == 1 and ratio <= 1.2 and memory <= 64 and many["served"] == 1000,
-               f"served {many['served']}, slowest {many['slowest_s']} s, one alone {one['slowest_s']} s")
+               f"served {many['served']}",
+               sides={"the slowest": spread([many["slowest_s"]]), "one process alone": spread([one["slowest_s"]])})
 
 
 def forget_store(world):
@@ -292,7 +282,7 @@ def large_index():
             empty, full = seconds["empty", method], seconds["full", method]
             ratio = full["median"] / empty["median"]
             report(f"index with 100,000 files: {method}", "<= 1.5x of an empty index", f"{ratio:.2f}x", ratio <= 1.5,
-                   f"full {text(full)}, empty {text(empty)}")
+                   sides={"full": full, "empty": empty})
 
 
 def idle(seconds):
@@ -324,25 +314,38 @@ def idle(seconds):
         report("daemon: start to ready", "<= 50 ms", text(start), start["median"] <= 0.05, "11 starts, until READY=1")
 
 
+def processor():
+    names = [line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
 def main():
     benches = {"warm_resolve": warm_resolve, "first_resolve": first_resolve, "cold_fetch": cold_fetch, "verify": verify,
                "launch": launch, "waiters": waiters, "large_index": large_index,
-               "cpu_kernels": lambda: cpu_kernels.rows(BIN / "cpu_kernels_bench", spread, text, report), "idle": None}
+               "cpu_kernels": lambda: cpu_kernels.report_rows(BIN / "cpu_kernels_bench"), "idle": None}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=benches, metavar="NAME", help=f"of {', '.join(benches)}")
     parser.add_argument("--idle-seconds", type=int, default=60)
     parser.add_argument("--json", action="store_true", help="one JSON document at the end, on standard output")
+    parser.add_argument("--page", type=pathlib.Path, default=ROOT / "build/bench.html", metavar="FILE",
+                        help="where the page with charts goes (build/bench.html)")
     arguments = parser.parse_args()
     if arguments.json:
         sys.stdout = sys.stderr
     benches["idle"] = lambda: idle(arguments.idle_seconds)
-    print(f"host: {platform.processor() or platform.machine()}, {os.cpu_count()} cores, Linux {platform.release()}\n"
-          "times are min/median/max\n", flush=True)
+    host = f"{processor()}, {os.cpu_count()} cores, Linux {platform.release()}"
+    print(f"host: {host}\ntimes are min/median/max\n", flush=True)
     for name in arguments.only or benches:
+        before = len(ROWS)
         benches[name]()
+        for row in ROWS[before:]:
+            row.bench = name
+    arguments.page.parent.mkdir(parents=True, exist_ok=True)
+    page.write(arguments.page, ROWS, host)
+    print(f"\ncharts: {arguments.page}", flush=True)
     if arguments.json:
-        json.dump({"rows": ROWS}, sys.__stdout__, indent=2)
-    return 0 if all(row["met"] for row in ROWS) else 1
+        json.dump({"host": host, "rows": [dataclasses.asdict(row) for row in ROWS]}, sys.__stdout__, indent=2)
+    return 0 if all(row.met for row in ROWS) else 1
 
 
 if __name__ == "__main__":
