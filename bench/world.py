@@ -101,7 +101,7 @@ class World:
         self.run(["libreyolo-kernels", "pin", SLOT, "--repo", REPO, "--revision", "v1",
                   "--abi", "ms_deform_im2col", "--output", self.pin])
         if proof == "git":
-            self.pin.write_text(self.pin.read_text().partition("[digests]")[0])
+            self.pin.write_text(self.pin.read_text().partition("\n[")[0])
 
     def run(self, command, *, environment=None, check=True):
         return subprocess.run([str(part) for part in command], env=environment or self.environment,
