@@ -239,7 +239,7 @@ TEST(Commands, FetchTakesItsProgressLineAwayFromATerminal) {
   EXPECT_TRUE(ran.err.substr(last + 4).starts_with("libreyolo-kernels: warning: ")) << ran.err;
 }
 
-wire::FetchCall asked_by(std::vector<std::string> words,
+wire::FetchCall asked_by(const std::vector<std::string>& words,
                          std::vector<std::string> variables = {},
                          std::string_view driver_library = test::absent_driver) {
   std::optional<wire::FetchCall> asked;

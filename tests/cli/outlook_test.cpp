@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <functional>
 #include <string>
 
@@ -34,7 +35,7 @@ struct Row {
   std::string_view mend;
 };
 
-const Row rows[] = {
+const auto rows = std::to_array<Row>({
     {"the hub is switched off",
      [](Situation& s) { s.policy = policy_of("LIBREYOLO_HUB_KERNELS=0"); }, Code::not_eligible,
      "LIBREYOLO_HUB_KERNELS=0: hub may not run", "unset LIBREYOLO_HUB_KERNELS"},
@@ -120,7 +121,7 @@ const Row rows[] = {
      },
      Code::io, "store '/var/cache/libreyolo-kernels' is read-only",
      "make /var/cache/libreyolo-kernels writable, then libreyolo-kernels fetch ms_deform_attn"},
-};
+});
 
 TEST(Outlook, EachObstacleIsNamedWithWhatMendsIt) {
   for (const Row& row : rows) {

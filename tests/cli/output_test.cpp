@@ -20,6 +20,7 @@ TEST(Output, NothingThatATerminalObeysIsPrinted) {
   EXPECT_EQ(printable(""), "");
 }
 
+// NOLINTBEGIN(misc-misleading-bidirectional): such characters are what the test is about
 TEST(Output, NothingThatHidesOrTurnsTextAroundIsPrinted) {
   EXPECT_EQ(printable("a\xe2\x80\xae"
                       "b"),
@@ -33,6 +34,7 @@ TEST(Output, NothingThatHidesOrTurnsTextAroundIsPrinted) {
   EXPECT_EQ(printable("\xe2\x80\x90\xe2\x80\xa7\xf0\x9f\x98\x80"),
             "\xe2\x80\x90\xe2\x80\xa7\xf0\x9f\x98\x80");  // beside the ranges
 }
+// NOLINTEND(misc-misleading-bidirectional)
 
 TEST(Output, WidthCountsCharactersNotBytes) {
   EXPECT_EQ(display_width("abc"), 3U);

@@ -2,20 +2,20 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <thread>
-#include <vector>
 
 namespace lyk::daemon {
 namespace {
 
 TEST(Guarded, ThreadsDoNotLoseEachOthersChanges) {
   Guarded<int> count;
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i)
-    threads.emplace_back([&count] {
+  std::array<std::thread, 4> threads;
+  for (std::thread& thread : threads)
+    thread = std::thread{[&count] {
       for (int n = 0; n < 1000; ++n)
         ++*count.lock();
-    });
+    }};
   for (std::thread& thread : threads)
     thread.join();
   EXPECT_EQ(*count.lock(), 4000);

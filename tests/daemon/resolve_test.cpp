@@ -30,7 +30,7 @@ protected:
 
   void open(wire::Mode mode = wire::Mode::user) { service_ = house_.open(mode); }
 
-  Result<Answer> resolve(wire::ResolveCall call, Peer peer) {
+  Result<Answer> resolve(const wire::ResolveCall& call, Peer peer) {
     std::array<int, 2> ends{};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
     caller_ = UniqueFd{ends[1]};

@@ -44,7 +44,7 @@ std::string WirePeer::call(std::string_view method,
                            std::string_view more) {
   const std::string_view interface =
       method.find('.') == std::string_view::npos ? "com.libreyolo.Kernels." : "";
-  return str("{\"method\":\"", interface, method, "\",\"parameters\":", parameters, more, "}",
+  return str(R"({"method":")", interface, method, R"(","parameters":)", parameters, more, "}",
              '\0');
 }
 

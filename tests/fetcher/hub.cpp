@@ -52,6 +52,7 @@ Child spawn(std::vector<std::string> arguments) {
   posix_spawn_file_actions_adddup2(&actions, input.read.get(), 0);
   posix_spawn_file_actions_adddup2(&actions, output.write.get(), 1);
   std::vector<char*> pointers;
+  pointers.reserve(arguments.size() + 1);
   for (std::string& argument : arguments)
     pointers.push_back(argument.data());
   pointers.push_back(nullptr);
