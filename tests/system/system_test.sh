@@ -83,7 +83,7 @@ expect 2 "Permission denied" as ada ls /var/cache/libreyolo-kernels/blobs
 
 echo "== a user's environment does not reach the service"
 expect 0 "$url" as ada env HF_ENDPOINT=http://192.0.2.1 HF_TOKEN=hf_secret libreyolo-kernels status
-expect 3 "not" as ada libreyolo-kernels fetch something_else
+expect 3 "no pin names it" as ada libreyolo-kernels fetch something_else
 
 echo "== it comes back"
 systemctl kill --signal=KILL libreyolo-kernels.service
