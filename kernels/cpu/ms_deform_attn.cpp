@@ -303,7 +303,7 @@ void ms_deform_attn(const slots::MsDeformAttn<float>& call,
   LYK_CHECK(output.size() == output_elements(sizes));
   if (output.empty())
     return;
-  if (sizes.samples() == 0) {
+  if (sizes.samples() == 0 || sizes.cells == 0) {
     std::ranges::fill(output, 0.0F);
     return;
   }

@@ -410,6 +410,11 @@ void ms_deform_attn_backward(const slots::MsDeformAttn<float>& call,
   LYK_CHECK(grad_output.size() == output_elements(call.sizes));
   LYK_CHECK(gradients.locations.size() == call.locations.size());
   LYK_CHECK(gradients.weights.size() == call.weights.size());
+  if (call.sizes.cells == 0) {
+    std::ranges::fill(gradients.locations, 0.0F);
+    std::ranges::fill(gradients.weights, 0.0F);
+    return;
+  }
   const StandardArithmetic arithmetic;
   const BackwardTask whole{
       .call = call, .grad_output = grad_output.data(), .gradients = gradients, .value = {}};

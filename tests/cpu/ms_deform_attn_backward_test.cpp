@@ -152,5 +152,14 @@ TEST(MsDeformAttnBackward, WithoutSamplesTheGradientOfValueIsZero) {
   expect_same(no_queries.ours_backward(pools.best()).value, Floats(24, 0));
 }
 
+TEST(MsDeformAttnBackward, WithoutCellsGradientsAreZero) {
+  Pools pools;
+  const DeformScene scene{{.batch = 1, .heads = 8, .channels = 32, .queries = 300, .points = 4},
+                          {0, 0, 0, 7}};
+  const DeformGradients<float> gradients = scene.ours_backward(pools.best());
+  expect_same(gradients.locations, Floats(scene.locations.size(), 0));
+  expect_same(gradients.weights, Floats(scene.weights.size(), 0));
+}
+
 }  // namespace
 }  // namespace lyk::cpu::test

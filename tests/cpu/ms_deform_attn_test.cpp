@@ -99,5 +99,15 @@ TEST(MsDeformAttn, WithoutSamplesTheOutputIsZero) {
   EXPECT_TRUE(no_queries.ours(pools.best()).empty());
 }
 
+// As many queries as are worth a copy of the cells, of which there are none.
+TEST(MsDeformAttn, WithoutCellsTheOutputIsZero) {
+  Pools pools;
+  const DeformScene scene{{.batch = 1, .heads = 8, .channels = 32, .queries = 300, .points = 4},
+                          {0, 0, 0, 7}};
+  pools.for_each_way([&](const Execution& execution) {
+    expect_same(scene.ours(execution), Floats(scene.grad_output.size(), 0));
+  });
+}
+
 }  // namespace
 }  // namespace lyk::cpu::test
