@@ -7,9 +7,9 @@
 #include <condition_variable>
 #include <csignal>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -58,8 +58,9 @@ private:
 struct Workers::Crew {
   Crew(pid_t process, Crew* of_parent) : owner(process), inherited(of_parent) {}
 
-  // Starts what is missing of `count` threads. A system that gives fewer is worked with.
-  void start(std::size_t count);
+  // Starts what is missing of `count` threads. A system that gives fewer, or no memory for them, is
+  // worked with.
+  void start(std::size_t count) noexcept;
   void divide(Job& divided);
   void stop();
   void work(std::size_t worker);
@@ -80,18 +81,18 @@ struct Workers::Crew {
   bool is_closing = false;
 };
 
-void Workers::Crew::start(std::size_t count) {
+void Workers::Crew::start(std::size_t count) noexcept {
   if (threads.size() >= count)
     return;
   const SignalsBlocked guard;
-  threads.reserve(count);
-  while (threads.size() < count) {
-    try {
+  try {
+    threads.reserve(count);
+    while (threads.size() < count) {
       threads.emplace_back(&Crew::work, this, threads.size() + 1);
-    } catch (const std::system_error&) {
-      return;
+      (void)pthread_setname_np(threads.back().native_handle(), "lyk-cpu");  // for people only
     }
-    (void)pthread_setname_np(threads.back().native_handle(), "lyk-cpu");  // for people only
+  } catch (const std::exception&) {
+    return;  // system_error of a thread, bad_alloc or length_error of their list
   }
 }
 

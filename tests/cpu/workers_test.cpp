@@ -9,6 +9,7 @@
 #include <cfenv>
 #include <csignal>
 #include <filesystem>
+#include <limits>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -93,6 +94,19 @@ TEST(Workers, CallsOfSeveralThreadsAreAllDone) {
     caller.join();
   for (const std::atomic<std::size_t>& sum : sums)
     EXPECT_EQ(sum, 200U * 45U);
+}
+
+// So many that not even a list of them can be made.
+TEST(Workers, CallsAreDoneWithoutThreadsWhereNoneCanBeStarted) {
+  Workers workers{std::numeric_limits<std::size_t>::max()};
+  for (int round = 0; round < 2; ++round) {
+    std::size_t done = 0;
+    workers.run(8, [&](std::size_t, std::size_t worker) {
+      EXPECT_EQ(worker, 0U);
+      ++done;
+    });
+    EXPECT_EQ(done, 8U);
+  }
 }
 
 TEST(Workers, AChildOfForkStartsItsOwn) {
