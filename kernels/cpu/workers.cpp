@@ -34,13 +34,17 @@ void take_tasks(Job& job, std::size_t worker) {
   }
 }
 
-// Blocks every signal while threads are started, which inherit the mask.
+// Blocks signals while threads are started, which inherit the mask. Not those of a fault, which go
+// to the thread at fault: were they blocked, the kernel would end the process past the host's
+// handler.
 class SignalsBlocked {
 public:
   SignalsBlocked() {
-    sigset_t all;
-    (void)sigfillset(&all);  // none of these can fail for valid arguments
-    (void)pthread_sigmask(SIG_SETMASK, &all, &of_host_);
+    sigset_t blocked;
+    (void)sigfillset(&blocked);  // none of these can fail for valid arguments
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT})
+      (void)sigdelset(&blocked, fault);
+    (void)pthread_sigmask(SIG_SETMASK, &blocked, &of_host_);
   }
   ~SignalsBlocked() { (void)pthread_sigmask(SIG_SETMASK, &of_host_, nullptr); }
   SignalsBlocked(const SignalsBlocked&) = delete;

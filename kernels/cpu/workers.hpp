@@ -10,10 +10,10 @@
 // thread alone, and so neither waits nor crowds the processors.
 //
 // A child of fork has none of its parent's threads; its first large call starts its own, and what
-// the parent had is left as it is. The threads block all signals: the host's handlers run on the
-// host's threads. They are joined by the destructor, so an object that lives as long as its process
-// is best never destroyed: at exit sleeping threads hurt nobody, and another thread may be in
-// run().
+// the parent had is left as it is. The threads block all signals but those of their own faults: the
+// host's other handlers run on the host's threads. They are joined by the destructor, so an object
+// that lives as long as its process is best never destroyed: at exit sleeping threads hurt nobody,
+// and another thread may be in run().
 //
 // Thread rule: all of it from any thread, but the destructor.
 #pragma once
