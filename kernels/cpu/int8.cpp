@@ -243,9 +243,10 @@ void run_whole_channels(const FakeQuantInt8PerChannel& call,
   });
 }
 
-void run_per_channel(const FakeQuantInt8PerChannel& call,
+void run_per_channel(FakeQuantInt8PerChannel call,
                      const Elements& all,
                      const Execution& execution) {
+  call.axis = joined(call.axis);
   LYK_CHECK(call.weight.size() == call.axis.elements());
   LYK_CHECK(call.scale.empty() || call.scale.size() == call.axis.channels);
   if (call.weight.empty())

@@ -141,7 +141,7 @@ void fake_quant_fp8(const slots::FakeQuantFp8& call,
   const StandardArithmetic arithmetic;
   const Elements all{.x = call.x.data(), .to = output.data(), .count = output.size()};
   auto& variant = fp8_variants.at(execution.instructions);
-  for_each_stretch(call.axis, call.scale, execution.workers, [&](const Stretch& stretch) {
+  for_each_stretch(joined(call.axis), call.scale, execution.workers, [&](const Stretch& stretch) {
     variant(all.part(stretch.begin, stretch.count), stretch.scales);
   });
 }

@@ -198,6 +198,7 @@ TEST(Int8PerChannel, ResultsDoNotDependOnThreads) {
   Pools pools;
   for (const ChannelAxis& axis : {ChannelAxis{.channels = 300, .inner = 1001},
                                   ChannelAxis{.outer = 300, .channels = 1001, .inner = 1},
+                                  ChannelAxis{.outer = 70000, .channels = 1, .inner = 3},
                                   ChannelAxis{.outer = 30, .channels = 100, .inner = 100}}) {
     const Floats weight = values(axis.elements(), 6);
     const FakeQuantInt8PerChannel call{.weight = weight, .axis = axis};

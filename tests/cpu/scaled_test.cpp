@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "kernels/cpu/channels.hpp"
 #include "kernels/cpu/fake_quant_fp8.hpp"
 #include "kernels/cpu/fake_quant_int_grouped.hpp"
 #include "kernels/reference/fake_quant_fp8.hpp"
@@ -81,6 +82,7 @@ TEST(Fp8, BatchesOfEightAreEightTimesTheOraclesBits) {
 TEST(Fp8, ChannelsAnywhereHaveTheOraclesBits) {
   Pools pools;
   for (const ChannelAxis& axis : {ChannelAxis{.outer = 5000, .channels = 3, .inner = 1},
+                                  ChannelAxis{.outer = 5000, .channels = 1, .inner = 3},
                                   ChannelAxis{.outer = 2, .channels = 100, .inner = 63},
                                   ChannelAxis{.outer = 2, .channels = 100, .inner = 64},
                                   ChannelAxis{.outer = 100, .channels = 2000, .inner = 1}}) {
@@ -88,6 +90,18 @@ TEST(Fp8, ChannelsAnywhereHaveTheOraclesBits) {
     const Floats scale = positive_scales(axis.channels);
     expect_oracle(pools, {.x = x, .axis = axis, .scale = scale});
   }
+}
+
+TEST(Fp8, AnOnlyChannelIsOneStretchWhereverItsAxisStands) {
+  Workers workers{1};
+  const Floats scale{1};
+  int stretches = 0;
+  for_each_stretch(joined({.outer = 1000, .channels = 1, .inner = 9}), scale, workers,
+                   [&](const Stretch& stretch) {
+                     ++stretches;
+                     EXPECT_EQ(stretch.count, 9000U);
+                   });
+  EXPECT_EQ(stretches, 1);
 }
 
 TEST(Fp8, SpecialValuesAndScalesGiveTheOraclesBits) {
