@@ -142,8 +142,8 @@ __device__ float sum_of_lanes(float value, std::uint32_t lanes) {
   return value;
 }
 
-// Notes a point in its bin. No term of it is greater than `weight * greatest`, since the four
-// weights of the cells are at most 1.
+// Notes a point in its bin. No finite term of it is greater than `weight * greatest_gradient`,
+// since the four weights of the cells are at most 1.
 __device__ void count_point(const MsDeformAttn& call,
                             const DeformRow& row,
                             const BackwardSample& sample,
@@ -157,7 +157,7 @@ __device__ void count_point(const MsDeformAttn& call,
       bin_in_level(level, point.row, point.column);
   const float bound = __fmul_rn(sample.weight, __uint_as_float(greatest_gradient));
   atomicAdd(call.bins.counts + bin, 1);
-  atomicMax(call.bins.bounds + bin, magnitude_bits(bound));
+  atomicMax(call.bins.bounds + bin, min(magnitude_bits(bound), float_infinity_bits - 1));
 }
 
 // A (query, head), as its lanes see it.
@@ -173,14 +173,16 @@ struct RowGradient {
   __device__ Channels<Element> load(std::uint32_t chunk) const {
     return load_channels(grad_output, 1, lane(chunk));
   }
-  // Over all channels, as bits. REQUIRES: the whole warp calls.
+  // Over all channels, of what is finite, as bits. REQUIRES: the whole warp calls.
   __device__ std::uint32_t greatest(std::uint32_t usable_chunks) const {
     std::uint32_t greatest = 0;
     for (std::uint32_t chunk = 0; chunk < usable_chunks; ++chunk) {
       const Channels<Element> channels = load(chunk);
 #pragma unroll
-      for (int i = 0; i < lane_channels<Element>; ++i)
-        greatest = max(greatest, magnitude_bits(channels.at[i]));
+      for (int i = 0; i < lane_channels<Element>; ++i) {
+        const std::uint32_t bits = magnitude_bits(channels.at[i]);
+        greatest = max(greatest, bits < float_infinity_bits ? bits : 0);
+      }
     }
     return greatest_of_lanes(greatest, call.lanes);
   }

@@ -8,8 +8,9 @@
 //   gather  a cell has four bins around it: their points, their share, the sum, one store
 //
 // A term is rounded to fp32 as in the atomic backward, and then to a multiple of a unit that
-// depends on the bins alone: 2^-44 times the least power of two above all of the cell's terms. Sums
-// of these are exact, so that a gradient is nearer to the true one than a sum in fp32 of any order.
+// depends on the bins alone: 2^-44 times the least power of two above what any point around the
+// cell can add to any channel. Sums of these are exact. What is 2^-20 of that bound has all bits of
+// fp32, what is smaller loses the last ones; terms that are not finite are no part of it.
 #include "kernels/cuda/arguments.hpp"
 #include "kernels/cuda/deform.cuh"
 #include "kernels/cuda/reduce.cuh"
@@ -115,7 +116,6 @@ struct FixedPoint {
 
   float to_upper;  // a power of two: |term| * to_upper < 2^22
   float unit;
-  std::uint32_t is_finite;  // 0: some terms may be infinite or NaN
 };
 
 __device__ float power_of_two(int exponent) {
@@ -125,18 +125,16 @@ __device__ float power_of_two(int exponent) {
                                     : 1U << (static_cast<int>(float_mantissa_bits) + shift));
 }
 
-// For `count` terms of which none is greater than the float that has the bits `bound`. More than
-// 2^18 of them take bits from the unit, since 63 bits must hold the sum.
+// For `count` terms of which no finite one is greater than the float that has the bits `bound`.
+// More than 2^18 of them take bits from the unit, since 63 bits must hold the sum.
 __device__ FixedPoint fixed_point(std::uint32_t bound, std::uint32_t count) {
   constexpr int bias = 127;
   constexpr int smallest = -105;  // keeps the unit a float
   const auto many = static_cast<int>(count >> 18);
-  const int is_finite = bound < float_infinity_bits ? 1 : 0;
-  const int exponent =
-      is_finite != 0 ? static_cast<int>(bound >> float_mantissa_bits) - bias : bias;
+  const int exponent = static_cast<int>(bound >> float_mantissa_bits) - bias;
   const int above = max(exponent, smallest) + 1 + (32 - __clz(many));
   return {power_of_two(FixedPoint::half_bits - above),
-          power_of_two(above - 2 * FixedPoint::half_bits), static_cast<std::uint32_t>(is_finite)};
+          power_of_two(above - 2 * FixedPoint::half_bits)};
 }
 
 // The bits of both halves, with those of `magic` in them: sum_of takes them out.
@@ -238,7 +236,9 @@ __device__ Share share_of(const MsDeformAttn& call,
 template <typename Element>
 struct Sums {
   std::uint64_t fixed[lane_channels<Element>];
-  float beyond[lane_channels<Element>];  // infinite terms and NaN, whose sum knows no order
+  // Infinite terms and NaN, whose sum knows no order. Where there are any, it is not zero, and is
+  // the result: `fixed` means nothing then.
+  float beyond[lane_channels<Element>];
 };
 
 template <typename Element>
@@ -248,11 +248,9 @@ __device__ void add_share(const Share& share,
                           Sums<Element>& sums) {
 #pragma unroll
   for (int i = 0; i < lane_channels<Element>; ++i) {
-    float term = __fmul_rn(share.tap_weight, __fmul_rn(gradient.at[i], share.weight));
-    if (format.is_finite == 0 && magnitude_bits(term) >= float_infinity_bits) {
-      sums.beyond[i] = __fadd_rn(sums.beyond[i], term);
-      term = 0;
-    }
+    const float term = __fmul_rn(share.tap_weight, __fmul_rn(gradient.at[i], share.weight));
+    if (!isfinite(term))
+      sums.beyond[i] += term;
     sums.fixed[i] += fixed_bits(term, format);
   }
 }
@@ -281,7 +279,7 @@ __device__ void store_sums(const Sums<Element>& sums,
   Channels<Element> out;
 #pragma unroll
   for (int i = 0; i < lane_channels<Element>; ++i)
-    out.at[i] = __fadd_rn(sum_of(sums.fixed[i], count, format), sums.beyond[i]);
+    out.at[i] = sums.beyond[i] == 0 ? sum_of(sums.fixed[i], count, format) : sums.beyond[i];
   store_channels(to, stride, lane, out);
 }
 

@@ -165,14 +165,22 @@ TEST(MsDeformAttnOnCuda, DeterministicBackwardKeepsInfinitiesAndNaNInTheirChanne
   DeformTensors tensors = tensors_of(given, 7);
   tensors.locations.assign(tensors.locations.size(), 0.5F);
   tensors.weights.assign(tensors.weights.size(), 1.0F);
-  tensors.grad_output = {infinity, nan, 3, infinity, 1, 1, 2e38F, -infinity};
-  for (const std::uint64_t order : thread_orders) {
-    const auto value =
-        backward_on_cuda(given, tensors, Backward::deterministic, {.order = order}).value;
-    expect_same(std::vector<float>{value[0], value[1], value[3]},
-                std::vector<float>{infinity, nan, nan});
-    EXPECT_FLOAT_EQ(value[2], 2e38F);
-  }
+  tensors.grad_output = {infinity, nan, 3, infinity, 1, 1, 0.25F, -infinity};
+  for (const std::uint64_t order : thread_orders)
+    expect_same(backward_on_cuda(given, tensors, Backward::deterministic, {.order = order}).value,
+                std::vector<float>{infinity, nan, 3.25F, nan});
+}
+
+// A product that is too large for a float, beside one that is not.
+TEST(MsDeformAttnOnCuda, DeterministicBackwardOverflowsInItsChannelAlone) {
+  const DeformCase given{.name = "", .shapes = {1, 1}, .channels = 4, .queries = 2, .points = 1};
+  DeformTensors tensors = tensors_of(given, 7);
+  tensors.locations.assign(tensors.locations.size(), 0.5F);
+  tensors.weights.assign(tensors.weights.size(), 4.0F);
+  tensors.grad_output = {1e38F, -1e38F, 5e37F, 0x1p100F, 1, 1, 1, 0x1p100F};
+  for (const std::uint64_t order : thread_orders)
+    expect_same(backward_on_cuda(given, tensors, Backward::deterministic, {.order = order}).value,
+                std::vector<float>{infinity, -infinity, 2e38F, 0x1p103F});
 }
 
 TEST(MsDeformAttnOnCuda, DeterministicBackwardKeepsTheSmallestGradients) {
