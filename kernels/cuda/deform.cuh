@@ -121,19 +121,17 @@ struct Channels {
   float at[lane_channels<Element>];
 };
 
-// by_vector: neighbours to one lane, in one load; by_channel: neighbours to neighbouring lanes.
+// Whether a lane's channels are one load or one each.
 enum class ChannelAccess : std::uint8_t { by_vector, by_channel };
 
-// Which channels of a head are a lane's.
+// Which channels of a head are a lane's: the same ones however they lie, so that sums over channels
+// have one order.
 struct LaneChannels {
   std::uint32_t first = 0;
-  std::uint32_t step = 1;
   std::uint32_t end = 0;  // channels of the head
   ChannelAccess access = ChannelAccess::by_channel;
 
-  __device__ std::uint32_t channel(int i) const {
-    return first + static_cast<std::uint32_t>(i) * step;
-  }
+  __device__ std::uint32_t channel(int i) const { return first + static_cast<std::uint32_t>(i); }
   __device__ bool has(int i) const { return channel(i) < end; }
 };
 
@@ -143,10 +141,7 @@ __device__ LaneChannels channels_of_lane(const MsDeformAttn& call,
                                          ChannelAccess access) {
   constexpr std::uint32_t size = lane_channels<Element>;
   const std::uint32_t lane = threadIdx.x & (call.lanes - 1);
-  const std::uint32_t begin = chunk * call.lanes * size;
-  if (access == ChannelAccess::by_vector)
-    return {.first = begin + lane * size, .step = 1, .end = call.channels, .access = access};
-  return {.first = begin + lane, .step = call.lanes, .end = call.channels, .access = access};
+  return {.first = (chunk * call.lanes + lane) * size, .end = call.channels, .access = access};
 }
 
 // Whether 16 bytes of channels can be read and written at once.

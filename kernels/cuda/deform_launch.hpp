@@ -52,10 +52,11 @@ constexpr DeformStrides dense_strides(const DeformSizes& sizes) {
 }
 
 // What follows from the sizes and the type of value, which decides how many channels a lane takes.
+// Of any type, the lanes take 128 channels at most at once: sums over channels begin alike then.
 constexpr void set_sizes(MsDeformAttn& call, const DeformSizes& sizes, ElementCode value_type) {
   const std::uint64_t lane_channels = value_type == ElementCode::f32 ? 4 : 8;
-  const std::uint64_t lanes =
-      std::min<std::uint64_t>(std::bit_ceil(quotient_up(sizes.channels, lane_channels)), 32);
+  const std::uint64_t lanes = std::min<std::uint64_t>(
+      std::bit_ceil(quotient_up(sizes.channels, lane_channels)), 128 / lane_channels);
   call.heads = divisor_of(sizes.heads);
   call.queries = divisor_of(sizes.queries);
   call.cells = divisor_of(sizes.cells);

@@ -6,8 +6,9 @@
 //           ms_deform_attn_gather.cu: notes how many points each bin has and how much they can add
 //
 // What a point adds, and to what, is in kernels/reference/ms_deform_attn.hpp. The sums over
-// channels are in a fixed order, each lane's own first, so that the gradients of locations and
-// weights are deterministic both ways.
+// channels are in one order for every type and place of value: every fourth channel of a lane
+// begins a sum of its own, and neighbouring sums are added up first. So the gradients of locations
+// and weights are deterministic both ways, and those of 16-bit types are those of fp32, rounded.
 #include "kernels/cuda/arguments.hpp"
 #include "kernels/cuda/deform.cuh"
 
@@ -32,6 +33,13 @@ struct PointGradient {
   float weight;
   float x;
   float y;
+};
+
+// Those of a lane: one for the four channels that a lane of fp32 has.
+constexpr int channels_of_sum = 4;
+template <typename Element>
+struct LaneSums {
+  PointGradient of[lane_channels<Element> / channels_of_sum];
 };
 
 __device__ BackwardSample backward_sample(const MsDeformAttn& call,
@@ -89,7 +97,7 @@ __device__ void add_point(const MsDeformAttn& call,
                           const Heads<Element>& heads,
                           const LaneChannels& lane,
                           const Channels<Element>& gradient,
-                          PointGradient& sums) {
+                          LaneSums<Element>& lane_sums) {
   const TapWeights weights = tap_weights(sample.ly, sample.lx);
   const float hy = __fsub_rn(1, sample.ly);
   const float hx = __fsub_rn(1, sample.lx);
@@ -130,6 +138,7 @@ __device__ void add_point(const MsDeformAttn& call,
       slope_x = __fmaf_rn(slopes_x[tap], cells[tap].at[i], slope_x);
     }
     const float scaled = __fmul_rn(gradient.at[i], sample.weight);
+    PointGradient& sums = lane_sums.of[i / channels_of_sum];
     sums.weight = __fadd_rn(sums.weight, __fmul_rn(gradient.at[i], sum));
     sums.x = __fadd_rn(sums.x, __fmul_rn(__fmul_rn(width, slope_x), scaled));
     sums.y = __fadd_rn(sums.y, __fmul_rn(__fmul_rn(height, slope_y), scaled));
@@ -137,9 +146,19 @@ __device__ void add_point(const MsDeformAttn& call,
 }
 
 __device__ float sum_of_lanes(float value, std::uint32_t lanes) {
-  for (std::uint32_t distance = lanes / 2; distance != 0; distance /= 2)
+  for (std::uint32_t distance = 1; distance < lanes; distance *= 2)
     value = __fadd_rn(value, __shfl_xor_sync(0xFFFFFFFF, value, distance));
   return value;
+}
+
+// REQUIRES: the whole warp calls.
+template <typename Element>
+__device__ PointGradient sum_of_lanes(const LaneSums<Element>& sums, std::uint32_t lanes) {
+  PointGradient sum = sums.of[0];
+  if constexpr (lane_channels < Element >> channels_of_sum)
+    sum = {__fadd_rn(sum.weight, sums.of[1].weight), __fadd_rn(sum.x, sums.of[1].x),
+           __fadd_rn(sum.y, sums.of[1].y)};
+  return {sum_of_lanes(sum.weight, lanes), sum_of_lanes(sum.x, lanes), sum_of_lanes(sum.y, lanes)};
 }
 
 // Notes a point in its bin. No finite term of it is greater than `weight * greatest_gradient`,
@@ -194,12 +213,11 @@ __device__ PointGradient gradient_of(const RowGradient<Element>& row,
                                      const BackwardSample& sample,
                                      const Heads<Element>& heads,
                                      const Channels<Element>& first_chunk) {
-  PointGradient sums{};
+  LaneSums<Element> sums{};
   for (std::uint32_t chunk = 0; chunk < row.call.chunks.value && sample.inside != 0; ++chunk)
     add_point<way>(row.call, sample, heads, row.lane(chunk),
                    chunk == 0 ? first_chunk : row.load(chunk), sums);
-  return {sum_of_lanes(sums.weight, row.call.lanes), sum_of_lanes(sums.x, row.call.lanes),
-          sum_of_lanes(sums.y, row.call.lanes)};
+  return sum_of_lanes(sums, row.call.lanes);
 }
 
 template <ValueGradient way, typename Element>

@@ -194,6 +194,38 @@ TEST(MsDeformAttnOnCuda, DeterministicBackwardKeepsTheSmallestGradients) {
   expect_same(value, std::vector<float>(4, 6 * smallest));
 }
 
+// A type of value that holds the numbers as well, another place of its elements: what is summed
+// over channels is summed in one order.
+TEST(MsDeformAttnOnCuda, GradientsDoNotDependOnTheTypeOrThePlaceOfValue) {
+  for (const std::size_t channels :
+       std::vector<std::size_t>{1, 4, 5, 12, 16, 20, 24, 30, 32, 71, 128, 200, 1025}) {
+    SCOPED_TRACE(std::to_string(channels) + " channels");
+    DeformCase given{
+        .name = "", .shapes = {4, 6}, .channels = channels, .value_type = ElementType::f16};
+    const DeformTensors tensors = tensors_of(given, 11);
+    for (const Backward backward : {Backward::atomic, Backward::deterministic}) {
+      given = {.name = "", .shapes = {4, 6}, .channels = channels};
+      const DeformGradients expected = backward_on_cuda(given, tensors, backward, {});
+      const auto expect_same_sums = [&] {
+        const DeformGradients actual = backward_on_cuda(given, tensors, backward, {});
+        expect_same(actual.locations, expected.locations);
+        expect_same(actual.weights, expected.weights);
+        if (backward == Backward::deterministic)
+          expect_same(actual.value, rounded_to(given.value_type, expected.value));
+      };
+      given.value_type = ElementType::f16;
+      expect_same_sums();
+      given.layout = ValueLayout::permuted;
+      expect_same_sums();
+      given.value_type = ElementType::f32;
+      expect_same_sums();
+      given.layout = ValueLayout::dense;
+      given.shift = 1;
+      expect_same_sums();
+    }
+  }
+}
+
 // From sm_90 on, four channels are added at once.
 TEST(MsDeformAttnOnCuda, ComputesTheSameFromThePtxOfNewerDevices) {
   for (const DeformCase& given : cases()) {
