@@ -70,6 +70,7 @@ __device__ void apply_to_all(const Int8PerChannel& call) {
 // What a thread keeps of its row. 1024 threads keep 16384 elements; the rest of a longer row is
 // read again.
 constexpr int quads_kept = 4;
+constexpr unsigned row_threads_max = 1024;
 
 template <typename Element>
 struct Row {
@@ -168,23 +169,31 @@ extern "C" __global__ void lyk_fake_quant_int8_per_channel_backward_bf16(Int8Per
   apply_to_all<Direction::backward, Bfloat16>(call);
 }
 
-// With a scale from the weight. REQUIRES: channels * inner elements.
-extern "C" __global__ void lyk_fake_quant_int8_per_channel_forward_rows_f32(Int8PerChannel call) {
+// With a scale from the weight. REQUIRES: channels * inner elements. Bounded, since row_threads may
+// ask for the largest block there is: unbounded, a compiler may take more registers than it can
+// have.
+extern "C" __global__ void __launch_bounds__(row_threads_max, 1)
+    lyk_fake_quant_int8_per_channel_forward_rows_f32(Int8PerChannel call) {
   apply_to_rows<Direction::forward, float>(call);
 }
-extern "C" __global__ void lyk_fake_quant_int8_per_channel_forward_rows_f16(Int8PerChannel call) {
+extern "C" __global__ void __launch_bounds__(row_threads_max, 1)
+    lyk_fake_quant_int8_per_channel_forward_rows_f16(Int8PerChannel call) {
   apply_to_rows<Direction::forward, Half>(call);
 }
-extern "C" __global__ void lyk_fake_quant_int8_per_channel_forward_rows_bf16(Int8PerChannel call) {
+extern "C" __global__ void __launch_bounds__(row_threads_max, 1)
+    lyk_fake_quant_int8_per_channel_forward_rows_bf16(Int8PerChannel call) {
   apply_to_rows<Direction::forward, Bfloat16>(call);
 }
-extern "C" __global__ void lyk_fake_quant_int8_per_channel_backward_rows_f32(Int8PerChannel call) {
+extern "C" __global__ void __launch_bounds__(row_threads_max, 1)
+    lyk_fake_quant_int8_per_channel_backward_rows_f32(Int8PerChannel call) {
   apply_to_rows<Direction::backward, float>(call);
 }
-extern "C" __global__ void lyk_fake_quant_int8_per_channel_backward_rows_f16(Int8PerChannel call) {
+extern "C" __global__ void __launch_bounds__(row_threads_max, 1)
+    lyk_fake_quant_int8_per_channel_backward_rows_f16(Int8PerChannel call) {
   apply_to_rows<Direction::backward, Half>(call);
 }
-extern "C" __global__ void lyk_fake_quant_int8_per_channel_backward_rows_bf16(Int8PerChannel call) {
+extern "C" __global__ void __launch_bounds__(row_threads_max, 1)
+    lyk_fake_quant_int8_per_channel_backward_rows_bf16(Int8PerChannel call) {
   apply_to_rows<Direction::backward, Bfloat16>(call);
 }
 

@@ -74,6 +74,9 @@ void SoftDevice::run_bytes(std::string_view kernel,
   const ptx::Kernel* const found = module_.module().kernel(kernel);
   ASSERT_NE(found, nullptr) << kernel;
   ASSERT_EQ(found->parameter_bytes, arguments.size()) << kernel;
+  // A compiler that knows no bound may give a thread 255 registers, of which 256 threads can have
+  // as many.
+  ASSERT_LE(grid.threads, found->threads_max.value_or(256)) << kernel;
   const ptx::Launch launch{.grid = {.x = grid.x, .y = grid.y},
                            .block = {.x = grid.threads},
                            .parameters = arguments,
