@@ -12,8 +12,8 @@ class StandardArithmetic {
 public:
   StandardArithmetic() {
     (void)std::fegetenv(&of_host_);  // neither can fail for the calling thread
-    (void)std::fesetenv(
-        FE_DFL_ENV);  // NOLINT(performance-no-int-to-ptr): as the library defines it
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): as the library defines it
+    (void)std::fesetenv(FE_DFL_ENV);
   }
   ~StandardArithmetic() { (void)std::fesetenv(&of_host_); }
   StandardArithmetic(const StandardArithmetic&) = delete;

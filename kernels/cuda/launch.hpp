@@ -7,9 +7,9 @@
 //
 // Launches per slot, all on one stream; `f32` stands for the element type:
 //   fake_quant_int8_affine       lyk_fake_quant_int8_affine_{forward,backward}_f32: run_grid
-//   fake_quant_int8_per_channel  scale given:
-//   lyk_fake_quant_int8_per_channel_{forward,backward}_f32:
-//                                run_grid; outer == 1: ..._{forward,backward}_rows_f32: rows_grid;
+//   fake_quant_int8_per_channel  scale given: lyk_fake_quant_int8_per_channel_forward_f32 or
+//                                ..._backward_f32: run_grid;
+//                                outer == 1: ..._{forward,backward}_rows_f32: rows_grid;
 //                                else `amax`, one word per channel, set to zero,
 //                                ..._amax_f32: channels_grid, then as with a given scale
 //   fake_quant_fp8               lyk_fake_quant_fp8_forward_f32: run_grid; backward is a copy

@@ -10,10 +10,11 @@
 // so that fp32 can be compared with it bit for bit in forward. In fma notation, one rounding each,
 // per (b, q, h) with l and p ascending:
 //   y = fma(location_y, H, -0.5); x = fma(location_x, W, -0.5)
-//   the sample counts only if -1 < y < H and -1 < x < W                                  (not if
-//   NaN) ly = y - floor(y); hy = 1 - ly; lx = x - floor(x); hx = 1 - lx w1..w4 = hy*hx, hy*lx,
-//   ly*hx, ly*lx; v1..v4 = the cells there, 0 outside t = fma(w4, v4, fma(w3, v3, fma(w1, v1, w2 *
-//   v2))) output = fma(weight, t, output), from +0
+//   the sample counts only if -1 < y < H and -1 < x < W, and so not if one of them is NaN
+//   ly = y - floor(y); hy = 1 - ly; lx = x - floor(x); hx = 1 - lx
+//   w1..w4 = hy*hx, hy*lx, ly*hx, ly*lx; v1..v4 = the cells there, 0 outside
+//   t = fma(w4, v4, fma(w3, v3, fma(w1, v1, w2 * v2)))
+//   output = fma(weight, t, output), from +0
 // Backward, with g = grad_output, per sample that counts and channel, ascending, cells outside left
 // out:
 //   s = g * weight
@@ -29,8 +30,7 @@
 //   - infinite or NaN weight of a sample outside: NaN there, does not count here;
 //   - y or x exactly -1: grid_sample has a gradient towards the inside, here it is 0;
 //   - pixel coordinate on a centre, where the gradient of a location jumps: either side may be
-//   taken, as
-//     the coordinate is rounded differently.
+//     taken, as the coordinate is rounded differently.
 // Source: Zhu et al., "Deformable DETR", 2021, and its published CUDA kernel; LibreYOLO 1.6.0,
 // kernels/attention/ms_deform_attn.py for the layout.
 #pragma once

@@ -74,8 +74,7 @@ inline constexpr std::size_t mxfp4_block = 32;
 struct FakeQuantInt8PerChannel {
   std::span<const float> weight = {};  // axis.elements()
   ChannelAxis axis = {};
-  std::span<const float> scale =
-      {};  // axis.channels; empty: from the greatest magnitude per channel
+  std::span<const float> scale = {};  // axis.channels; empty: from the greatest magnitude of each
   ScalarDivision scalar_division = ScalarDivision::ieee;
   CodeOverflow overflow = CodeOverflow::lowest;
 };
@@ -144,8 +143,8 @@ struct UnpackIntGrouped {
 };
 
 struct UnpackNvfp4 {
-  std::span<const std::uint8_t> payload =
-      {};  // rows * blocks * 8; the low half of a byte comes first
+  // rows * blocks * 8; the low half of a byte comes first.
+  std::span<const std::uint8_t> payload = {};
   std::size_t rows = 0;
   std::size_t blocks = 0;   // of 16 codes, per row
   std::size_t columns = 0;  // at most blocks * 16
