@@ -4,7 +4,8 @@
 // Pointers are device addresses. Tensors are of the element type that the name of a kernel ends in
 // (f32, f16, bf16) where a struct says `void`, at any address that is a multiple of that type's
 // size. Offsets and counts are 64 bits wide. Outputs overlap no input. Every kernel is right with
-// any grid of blocks of whole warps; launch.hpp says which grid and which block are good ones.
+// any grid of blocks of whole warps, of ms_deform_attn's up to 256 threads; launch.hpp and
+// deform_launch.hpp say which grid and which block are good ones.
 #pragma once
 
 #include <cstdint>
@@ -126,11 +127,11 @@ struct DeformStrides {
 };
 
 // What the deterministic backward notes down: for each place that a sampling point can have between
-// four cells (a "bin"), which points are there. deform_workspace in launch.hpp says where in a
-// workspace it lies; counts and bounds are zero before the first launch.
+// four cells (a "bin"), which points are there. deform_workspace in deform_launch.hpp says where in
+// a workspace it lies; counts and bounds are zero before the first launch.
 struct DeformBins {
   std::uint32_t* counts = nullptr;   // of points per bin; later where the next bin's points begin
-  std::uint32_t* bounds = nullptr;   // bits of the greatest magnitude of what a point of it adds
+  std::uint32_t* bounds = nullptr;   // bits of the greatest finite magnitude that a point adds
   std::uint32_t* entries = nullptr;  // query * points + point, of the points of each bin
 };
 
