@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "kernels/cpu/ms_deform_attn.hpp"
 #include "tests/cpu/deform_scene.hpp"
 #include "tests/cpu/ways.hpp"
@@ -142,6 +144,15 @@ TEST(MsDeformAttnBackward, IsDeterministicForAnyNumberOfThreads) {
         expect_identical(scene.ours_backward({.workers = workers, .instructions = set}), expected);
     }
   }
+}
+
+// A workspace for each of as many threads could not be had.
+TEST(MsDeformAttnBackward, ASmallCallNeedsOneWorkspaceWhateverTheThreads) {
+  Workers workers{std::numeric_limits<std::size_t>::max()};
+  const DeformScene scene{{.batch = 1, .heads = 2, .channels = 4, .queries = 3, .points = 2},
+                          {4, 6}};
+  expect_near(scene.ours_backward({.workers = workers}), scene.oracle_backward<float>(),
+              fp32_tolerance);
 }
 
 TEST(MsDeformAttnBackward, WithoutSamplesTheGradientOfValueIsZero) {
