@@ -1,8 +1,6 @@
 #include "client/activation.hpp"
 
-#include <dlfcn.h>
 #include <fcntl.h>
-#include <link.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -23,6 +21,7 @@
 #include <optional>
 #include <utility>
 
+#include "client/own_file.hpp"
 #include "client/shortage.hpp"
 #include "proto/text.hpp"
 
@@ -40,24 +39,6 @@ std::string_view parent_of(std::string_view path) {
 
 std::string_view last_of(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
-}
-
-// The file that this code was loaded from; empty if it cannot be told, or only by the current
-// folder.
-std::string own_file() {
-  static const char here = 0;
-  Dl_info info{};
-  link_map* map = nullptr;
-  if (::dladdr1(&here, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 ||
-      map == nullptr)
-    return {};
-  // The program itself has no name there.
-  const std::string_view name = map->l_name;
-  if (!name.empty() && name.front() != '/')
-    return {};
-  const std::unique_ptr<char, decltype(&std::free)> real{
-      ::realpath(name.empty() ? "/proc/self/exe" : map->l_name, nullptr), &std::free};
-  return real ? std::string{real.get()} : std::string{};
 }
 
 // ---- the two children

@@ -63,6 +63,7 @@ enum {
 };
 
 enum { /* CUdevice_attribute */
+       LYK_CU_MULTIPROCESSOR_COUNT = 16,
        LYK_CU_COMPUTE_CAPABILITY_MAJOR = 75,
        LYK_CU_COMPUTE_CAPABILITY_MINOR = 76
 };
@@ -78,43 +79,47 @@ enum { LYK_CU_STREAM_LEGACY = 1, LYK_CU_STREAM_PER_THREAD = 2 };
 
 /* A process's driver: LYK_CU_REQUIRED names what every driver from CUDA 11.0 on has,
  * LYK_CU_OPTIONAL what came later and may be null. X(member, exported name, parameters). */
-#define LYK_CU_REQUIRED(X)                                                                   \
-  X(init, "cuInit", (unsigned flags))                                                        \
-  X(driver_get_version, "cuDriverGetVersion", (int* version))                                \
-  X(get_error_name, "cuGetErrorName", (lyk_cu_result error, const char** text))              \
-  X(get_error_string, "cuGetErrorString", (lyk_cu_result error, const char** text))          \
-  X(device_get_count, "cuDeviceGetCount", (int* count))                                      \
-  X(device_get, "cuDeviceGet", (lyk_cu_device * device, int ordinal))                        \
-  X(device_get_name, "cuDeviceGetName", (char* name, int bytes, lyk_cu_device device))       \
-  X(device_get_attribute, "cuDeviceGetAttribute",                                            \
-    (int* value, int attribute, lyk_cu_device device))                                       \
-  X(primary_ctx_get_state, "cuDevicePrimaryCtxGetState",                                     \
-    (lyk_cu_device device, unsigned* flags, int* active))                                    \
-  X(primary_ctx_retain, "cuDevicePrimaryCtxRetain",                                          \
-    (lyk_cu_context * context, lyk_cu_device device))                                        \
-  X(primary_ctx_release, "cuDevicePrimaryCtxRelease_v2", (lyk_cu_device device))             \
-  X(ctx_get_current, "cuCtxGetCurrent", (lyk_cu_context * context))                          \
-  X(ctx_get_device, "cuCtxGetDevice", (lyk_cu_device * device))                              \
-  X(ctx_push_current, "cuCtxPushCurrent_v2", (lyk_cu_context context))                       \
-  X(ctx_pop_current, "cuCtxPopCurrent_v2", (lyk_cu_context * context))                       \
-  X(stream_get_ctx, "cuStreamGetCtx", (lyk_cu_stream stream, lyk_cu_context * context))      \
-  X(stream_is_capturing, "cuStreamIsCapturing", (lyk_cu_stream stream, int* status))         \
-  X(stream_synchronize, "cuStreamSynchronize", (lyk_cu_stream stream))                       \
-  X(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", (int* mode))                 \
-  X(module_load_data, "cuModuleLoadDataEx",                                                  \
-    (lyk_cu_module * module, const void* image, unsigned option_count, int* options,         \
-     void** option_values))                                                                  \
-  X(module_unload, "cuModuleUnload", (lyk_cu_module module))                                 \
-  X(module_get_function, "cuModuleGetFunction",                                              \
-    (lyk_cu_function * function, lyk_cu_module module, const char* name))                    \
-  X(launch_kernel, "cuLaunchKernel",                                                         \
-    (lyk_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,            \
-     unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,            \
-     lyk_cu_stream stream, void** parameters, void** extra))                                 \
-  X(memset_d8_async, "cuMemsetD8Async",                                                      \
-    (lyk_cu_deviceptr destination, unsigned char value, size_t count, lyk_cu_stream stream)) \
-  X(memset_d32_async, "cuMemsetD32Async",                                                    \
-    (lyk_cu_deviceptr destination, unsigned value, size_t count, lyk_cu_stream stream))
+#define LYK_CU_REQUIRED(X)                                                                       \
+  X(init, "cuInit", (unsigned flags))                                                            \
+  X(driver_get_version, "cuDriverGetVersion", (int* version))                                    \
+  X(get_error_name, "cuGetErrorName", (lyk_cu_result error, const char** text))                  \
+  X(get_error_string, "cuGetErrorString", (lyk_cu_result error, const char** text))              \
+  X(device_get_count, "cuDeviceGetCount", (int* count))                                          \
+  X(device_get, "cuDeviceGet", (lyk_cu_device * device, int ordinal))                            \
+  X(device_get_name, "cuDeviceGetName", (char* name, int bytes, lyk_cu_device device))           \
+  X(device_get_attribute, "cuDeviceGetAttribute",                                                \
+    (int* value, int attribute, lyk_cu_device device))                                           \
+  X(primary_ctx_get_state, "cuDevicePrimaryCtxGetState",                                         \
+    (lyk_cu_device device, unsigned* flags, int* active))                                        \
+  X(primary_ctx_retain, "cuDevicePrimaryCtxRetain",                                              \
+    (lyk_cu_context * context, lyk_cu_device device))                                            \
+  X(primary_ctx_release, "cuDevicePrimaryCtxRelease_v2", (lyk_cu_device device))                 \
+  X(ctx_get_current, "cuCtxGetCurrent", (lyk_cu_context * context))                              \
+  X(ctx_get_device, "cuCtxGetDevice", (lyk_cu_device * device))                                  \
+  X(ctx_push_current, "cuCtxPushCurrent_v2", (lyk_cu_context context))                           \
+  X(ctx_pop_current, "cuCtxPopCurrent_v2", (lyk_cu_context * context))                           \
+  X(stream_get_ctx, "cuStreamGetCtx", (lyk_cu_stream stream, lyk_cu_context * context))          \
+  X(stream_is_capturing, "cuStreamIsCapturing", (lyk_cu_stream stream, int* status))             \
+  X(stream_synchronize, "cuStreamSynchronize", (lyk_cu_stream stream))                           \
+  X(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", (int* mode))                     \
+  X(module_load_data, "cuModuleLoadDataEx",                                                      \
+    (lyk_cu_module * module, const void* image, unsigned option_count, int* options,             \
+     void** option_values))                                                                      \
+  X(module_unload, "cuModuleUnload", (lyk_cu_module module))                                     \
+  X(module_get_function, "cuModuleGetFunction",                                                  \
+    (lyk_cu_function * function, lyk_cu_module module, const char* name))                        \
+  X(launch_kernel, "cuLaunchKernel",                                                             \
+    (lyk_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,                \
+     unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,                \
+     lyk_cu_stream stream, void** parameters, void** extra))                                     \
+  X(memset_d8_async, "cuMemsetD8Async",                                                          \
+    (lyk_cu_deviceptr destination, unsigned char value, size_t count, lyk_cu_stream stream))     \
+  X(memset_d32_async, "cuMemsetD32Async",                                                        \
+    (lyk_cu_deviceptr destination, unsigned value, size_t count, lyk_cu_stream stream))          \
+  X(memcpy_dtod_async, "cuMemcpyDtoDAsync_v2",                                                   \
+    (lyk_cu_deviceptr destination, lyk_cu_deviceptr source, size_t bytes, lyk_cu_stream stream)) \
+  X(occupancy, "cuOccupancyMaxActiveBlocksPerMultiprocessor",                                    \
+    (int* blocks, lyk_cu_function function, int threads, size_t shared_bytes))
 
 #define LYK_CU_OPTIONAL(X)                                                        \
   X(ctx_get_id, "cuCtxGetId", (lyk_cu_context context, uint64_t * id)) /* 12.0 */ \

@@ -69,7 +69,7 @@ bool parse_deterministic(const Environment& environment) {
 }  // namespace
 
 bool is_own_name(std::string_view name) {
-  return name == hub_name || name == "cuda" || name == "cpu";
+  return name == hub_name || name == cuda_name || name == cpu_name;
 }
 
 Policy parse_policy(Environment environment) {

@@ -15,6 +15,8 @@ namespace lyk::client {
 // The names of what this library brings itself. `hub` needs a service, `reference` is never off by
 // LIBREYOLO_KERNELS.
 inline constexpr std::string_view hub_name = "hub";
+inline constexpr std::string_view cuda_name = "cuda";
+inline constexpr std::string_view cpu_name = "cpu";
 inline constexpr std::string_view reference_name = "reference";
 
 // Whether a name is the library's own, which nobody else can register. `reference` is not: a host

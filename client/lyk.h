@@ -2,10 +2,11 @@
  *
  * A slot ("ms_deform_attn") is a computation that several implementations can do. A process hands
  * its tensors to the slot and the first implementation that can take them runs, on the caller's
- * stream; if none can, the caller keeps its own way. The implementation `hub` runs device code
- * that a service has fetched, proven against a pinned commit and sealed against every change. Who
- * only wants that code, to launch it himself, asks for the image. docs/abi.md is the way in. C99
- * and C++; needs nothing but libc.
+ * stream; if none can, the caller keeps its own way. The library brings up to four of them: `hub`
+ * runs device code that a service has fetched, proven against a pinned commit and sealed against
+ * every change; `cuda` the library's own device code, from a file beside it; `cpu` and `reference`
+ * take host tensors. Who only wants the pinned code, to launch it himself, asks for the image.
+ * docs/abi.md is the way in. C99 and C++; needs nothing but libc.
  *
  * Conventions, which each declaration relies on:
  *
@@ -171,9 +172,9 @@ enum { /* DLPack's numbers */
  * refused it: then they hold anything.
  *
  * Failures: an implementation that fails to load or to launch is off for the rest of the process
- * for this slot, with one warning; the next one runs in the same call. That the pinned files have
- * no image for a GPU is no failure of `hub`: for the rest of the process it is LYK_NOT_ELIGIBLE for
- * the tensors of that GPU, with one warning that names it, and goes on for those of other GPUs.
+ * for this slot, with one warning; the next one runs in the same call. That there is no code for a
+ * GPU is no failure of `hub` or `cuda`: for the rest of the process it is LYK_NOT_ELIGIBLE for the
+ * tensors of that GPU, with one warning that names it, and goes on for those of other GPUs.
  *
  * Streams: `stream` is a CUstream (or cudaStream_t) of the tensors' device, NULL the legacy default
  * stream. Work is ordered as the caller's own on that stream and the call does not wait for it, so
@@ -192,11 +193,15 @@ enum { /* DLPack's numbers */
  * successor: there the library keeps the primary context active once it has loaded into it, and it
  * must not be reset and made again between two calls.
  *
- * Threads: any number at once. A call that was made once and is taken allocates nothing, reads
- * nothing back from the device and takes no lock that calls on other streams take.
+ * Host tensors: the call has been computed when it returns; stream and contexts say nothing. `cpu`
+ * divides it among threads, as many as OMP_NUM_THREADS, the process's processors and its cgroup
+ * grant; no result depends on how many. It may allocate.
+ *
+ * Threads: any number at once. A call that was made once and is taken by `hub` or `cuda` allocates
+ * nothing, reads nothing back from the device and takes no lock that calls on other streams take.
  *
  * Fork: a child of a process in which this library used the driver gets LYK_NOT_ELIGIBLE from
- * `hub`: no driver works there. */
+ * `hub` and `cuda`: no driver works there. */
 
 enum { LYK_FORWARD = 0, LYK_BACKWARD = 1 };
 
@@ -237,12 +242,15 @@ LYK_API int lyk_call(const char* slot, const lyk_arguments* arguments);
  *
  * All tensors are on one device. Sizes may be zero: an output that exists is then zero. Level sizes
  * must be the same on the host and on the device, where they are not read back; a difference makes
- * the device read outside of the tensors. `hub` takes dense row-major float32; other floating
- * dtypes and strides are LYK_NOT_ELIGIBLE there, and sizes that 32-bit offsets cannot reach are
- * taken image by image, or else LYK_NOT_ELIGIBLE as well. grad_value is summed in no fixed order,
- * so that `hub` is deterministic in forward only, and there only if its pin says so. Outputs must
- * overlap nothing, nor must what is needed of the workspace; this is checked where tensors have no
- * gaps, and left to the implementation for slices of one buffer. */
+ * the device read outside of the tensors. Outputs must overlap nothing, nor must what is needed of
+ * the workspace; this is checked where tensors have no gaps, and left to the implementation for
+ * slices of one buffer. What is not taken is LYK_NOT_ELIGIBLE:
+ *   hub   dense row-major float32. Sizes that 32-bit offsets do not reach are taken image by image.
+ *         Deterministic in forward only, and there only if its pin says so
+ *   cuda  float32, float16 and bfloat16 in any mixture, outputs as value and gradients as what they
+ *         are of; computed in float32. value may have any strides, and its gradient any order
+ *         without gaps. Deterministic where that is asked for, which takes a workspace
+ *   cpu   float32. value and its gradient may have any strides. Deterministic */
 typedef struct lyk_ms_deform_attn_call {
   uint32_t size;
   uint32_t flags;                       /* LYK_NEEDS_GRADIENT, LYK_DETERMINISTIC */
@@ -269,8 +277,12 @@ typedef struct lyk_ms_deform_attn_call {
 LYK_API int lyk_ms_deform_attn_forward(const lyk_ms_deform_attn_call* call);
 LYK_API int lyk_ms_deform_attn_backward(const lyk_ms_deform_attn_call* call);
 
-/* How large the workspace of such a call must be: 0 with a level_start_index. Reads nothing but
- * `level_start_index` and the shape of `spatial_shapes`. Fails with LYK_INVALID_ARGUMENT. */
+/* How large the workspace of such a call must be, so that each implementation can take it. For a
+ * forward, which has no grad_value: 0 with a level_start_index, and else 8 bytes a level; this much
+ * every call must bring. With value, sampling_locations and grad_value, what a backward with
+ * these flags may use: a smaller workspace is passed over by `cuda`. Reads level_start_index, the
+ * shape of spatial_shapes and, of those three, shapes and dtypes. Fails with LYK_INVALID_ARGUMENT.
+ */
 LYK_API int lyk_ms_deform_attn_workspace_bytes(const lyk_ms_deform_attn_call* call,
                                                uint64_t* bytes);
 
@@ -342,9 +354,9 @@ LYK_API int lyk_register(const char* slot, const lyk_implementation* implementat
 LYK_API int lyk_unregister(const char* slot, const char* name);
 
 /* The name of the implementation that a call of `slot` would try first: the first that is not off
- * and whose predicate says yes; not `hub` once calls have found that no GPU of this process has an
- * image. The string lives as long as the process. Fails with LYK_NOT_ELIGIBLE if there is none.
- * Touches neither driver nor service. */
+ * and whose predicate says yes; not one of which calls have found that it has code for no GPU of
+ * this process, or none as deterministic as the environment asks. The string lives as long as the
+ * process. Fails with LYK_NOT_ELIGIBLE if there is none. Touches neither driver nor service. */
 LYK_API int lyk_resolve(const char* slot, const char** name);
 
 typedef struct lyk_implementation_state {
@@ -359,10 +371,10 @@ typedef struct lyk_implementation_state {
 typedef void (*lyk_state_fn)(void* user, const lyk_implementation_state* state);
 
 /* What a call of `slot` would do and why: every implementation, with what keeps it from running. A
- * process may have several GPUs, of which some have an image: `hub` is then active, and its reason
- * names each device that a call has found to have none. It is not active once that is true of every
- * device. An unknown slot has none and is no error. Touches neither driver nor service: what no
- * call has found out yet is not known here either. */
+ * process may have several GPUs, of which some have an image: `hub` or `cuda` is then active, and
+ * its reason names each device that a call has found to have none. It is not active once that is
+ * true of every device. An unknown slot has none and is no error. Touches neither driver nor
+ * service: what no call has found out yet is not known here either. */
 LYK_API int lyk_active(const char* slot, lyk_state_fn each, void* user);
 
 /* Reads the environment again, which is otherwise read once, by the first call that needs it:
@@ -481,5 +493,7 @@ LYK_API void lyk_image_close(lyk_image* image);
 #ifdef __cplusplus
 }
 #endif
+
+#include "lyk_quantization.h" /* the slots fake_quant_* and unpack_* */
 
 #endif /* LYK_H */

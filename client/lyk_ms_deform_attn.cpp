@@ -74,9 +74,9 @@ int lyk_ms_deform_attn_workspace_bytes(const lyk_ms_deform_attn_call* call, uint
     LYK_TRY_ASSIGN(const lyk_ms_deform_attn_call* known, view_struct(call, "call", storage));
     if (bytes == nullptr)
       return bad_argument("bytes", "NULL");
-    LYK_TRY_ASSIGN(const std::int64_t levels,
-                   lyk::client::ms_deform_attn_levels(known->spatial_shapes));
-    *bytes = lyk::client::ms_deform_attn_workspace_bytes(levels, known->level_start_index);
+    LYK_TRY(check_flags(known->flags, LYK_NEEDS_GRADIENT | LYK_DETERMINISTIC, "call"));
+    const std::uint32_t flags = known->flags | process_registry().environment_flags();
+    LYK_TRY_ASSIGN(*bytes, lyk::client::ms_deform_attn_workspace_bytes(*known, flags));
     return {};
   });
 }

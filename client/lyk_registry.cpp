@@ -11,7 +11,9 @@
 #include "client/c_interface.hpp"
 #include "client/lyk.h"
 #include "client/process_registry.hpp"
+#include "client/quantization.hpp"
 #include "client/registry.hpp"
+#include "proto/text.hpp"
 
 namespace lyk::client {
 
@@ -87,6 +89,25 @@ int lyk_call(const char* slot, const lyk_arguments* arguments) {
     LYK_TRY_ASSIGN(const lyk_arguments* known, view_struct(arguments, "arguments", storage));
     LYK_TRY(check_arguments(*known));
     return process_registry().call(name, *known);
+  });
+}
+
+int lyk_quantization_workspace_bytes(const char* slot,
+                                     const lyk_arguments* arguments,
+                                     uint64_t* bytes) {
+  return guarded(nullptr, [&]() -> Result<void> {
+    LYK_TRY_ASSIGN(const std::string_view name, read_name(slot, "slot"));
+    lyk_arguments storage{};
+    LYK_TRY_ASSIGN(const lyk_arguments* known, view_struct(arguments, "arguments", storage));
+    LYK_TRY(check_arguments(*known));
+    if (bytes == nullptr)
+      return bad_argument("bytes", "NULL");
+    const auto* known_slot = lyk::client::find_quantization_slot(name);
+    if (known_slot == nullptr)
+      return lyk::Error{lyk::Code::not_found,
+                        lyk::str("slot ", lyk::quoted(name), " is no quantization slot")};
+    LYK_TRY_ASSIGN(*bytes, lyk::client::quantization_workspace_bytes(*known_slot, *known));
+    return {};
   });
 }
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "client/context.hpp"
-#include "client/hub.hpp"
+#include "client/device_code.hpp"
 #include "client/module.hpp"
 #include "client/ms_deform_attn.hpp"
 #include "proto/text.hpp"

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <string>
@@ -69,14 +70,9 @@ std::string describe(const wire::ResolveReply& reply) {
   return str("the ", reply.image.arch, is_ptx ? " PTX" : " cubin", " of ", reply.file);
 }
 
-Result<lyk_cu_module> load_image(const lyk_cu_functions& cu, const ResolvedImage& image) {
-  const wire::Image& description = image.reply.image;
-  const bool is_ptx = description.kind == wire::ImageKind::ptx;
-  // Private, since older kernels refuse any shared mapping of what is sealed against writing.
-  const Mapping bytes{image.fd.get(), description.bytes + (is_ptx ? 1 : 0)};
-  if (!bytes.is_mapped())
-    return passing_error(errno, "map the image");
-
+Result<lyk_cu_module> load_data(const lyk_cu_functions& cu,
+                                const void* image,
+                                std::string_view title) {
   std::array<char, limits::jit_log_bytes> log{};
   std::array<int, 2> options{jit_error_log_buffer, jit_error_log_buffer_bytes};
   // The second "pointer" is the number itself: that is how the driver takes options.
@@ -84,10 +80,10 @@ Result<lyk_cu_module> load_image(const lyk_cu_functions& cu, const ResolvedImage
   std::array<void*, 2> values{log.data(), reinterpret_cast<void*>(std::uintptr_t{log.size() - 1})};
   lyk_cu_module handle = nullptr;
   const lyk_cu_result result =
-      cu.module_load_data(&handle, bytes.data(), options.size(), options.data(), values.data());
+      cu.module_load_data(&handle, image, options.size(), options.data(), values.data());
   if (result == LYK_CU_SUCCESS)
     return handle;
-  Error error = cuda_error(cu, result, str("load ", describe(image.reply)));
+  Error error = cuda_error(cu, result, str("load ", title));
   if (const std::string_view said = log.data(); !said.empty())
     error.message += str("; it says ", quoted(said));
   return error;
@@ -108,20 +104,35 @@ Result<lyk_cu_function> find_kernel(const lyk_cu_functions& cu,
 }  // namespace
 
 Result<std::unique_ptr<Module>> load_module(const Driver& driver,
-                                            const ResolvedImage& image,
-                                            const LaunchAbi& abi) {
+                                            const void* image,
+                                            std::string_view title,
+                                            std::span<const std::string_view> symbols) {
   const lyk_cu_functions& cu = driver.cu;
   LYK_TRY_ASSIGN(const RelaxedCapture relaxed, RelaxedCapture::enter(cu));
-  LYK_TRY_ASSIGN(lyk_cu_module loaded, load_image(cu, image));
+  LYK_TRY_ASSIGN(lyk_cu_module loaded, load_data(cu, image, title));
   LoadedHandle handle{cu, loaded};
   auto module = std::make_unique<Module>();
-  module->kernels = std::vector<Kernel>(abi.kernels.size());
-  for (std::size_t i = 0; i < abi.kernels.size(); ++i) {
-    LYK_TRY_ASSIGN(module->kernels[i].function,
-                   find_kernel(cu, handle.get(), abi.kernels[i].symbol));
+  module->kernels = std::vector<Kernel>(symbols.size());
+  for (std::size_t i = 0; i < symbols.size(); ++i) {
+    LYK_TRY_ASSIGN(module->kernels[i].function, find_kernel(cu, handle.get(), symbols[i]));
   }
   module->handle = handle.release();
   return module;
+}
+
+Result<std::unique_ptr<Module>> load_module(const Driver& driver,
+                                            const ResolvedImage& image,
+                                            const LaunchAbi& abi) {
+  const wire::Image& description = image.reply.image;
+  const bool is_ptx = description.kind == wire::ImageKind::ptx;
+  // Private, since older kernels refuse any shared mapping of what is sealed against writing.
+  const Mapping bytes{image.fd.get(), description.bytes + (is_ptx ? 1 : 0)};
+  if (!bytes.is_mapped())
+    return passing_error(errno, "map the image");
+  std::vector<std::string_view> symbols;
+  for (const AbiKernel& kernel : abi.kernels)
+    symbols.push_back(kernel.symbol);
+  return load_module(driver, bytes.data(), describe(image.reply), symbols);
 }
 
 Result<void> check_not_capturing(const lyk_cu_functions& cu, lyk_cu_stream stream) {
@@ -139,30 +150,38 @@ Result<void> check_not_capturing(const lyk_cu_functions& cu, lyk_cu_stream strea
   return {};
 }
 
-Result<FirstRun> FirstRun::begin(const lyk_cu_functions& cu, Kernel& kernel, lyk_cu_stream stream) {
-  FirstRun run{cu, stream};
-  if (kernel.has_run.load(std::memory_order_acquire))
+bool have_run(std::span<Kernel* const> kernels) {
+  return std::all_of(kernels.begin(), kernels.end(), [](const Kernel* kernel) {
+    return kernel->has_run.load(std::memory_order_acquire);
+  });
+}
+
+Result<FirstRun> FirstRun::begin(const lyk_cu_functions& cu,
+                                 std::span<Kernel* const> kernels,
+                                 lyk_cu_stream stream) {
+  FirstRun run{cu, kernels, stream};
+  if (have_run(kernels))
     return run;
   LYK_TRY(check_not_capturing(cu, stream));
   // Waiting counts as unsafe too while a thread captures in the strictest mode.
   LYK_TRY_ASSIGN(RelaxedCapture relaxed, RelaxedCapture::enter(cu));
   if (const lyk_cu_result result = cu.stream_synchronize(stream); result != LYK_CU_SUCCESS) {
     Error error = cuda_error(cu, result, "earlier work of the stream");
-    // Whatever it is, it is not a failure of this kernel.
+    // Whatever it is, it is not a failure of these kernels.
     if (error.code != Code::cuda)
       error.code = Code::not_eligible;
     return error;
   }
   run.relaxed_.emplace(std::move(relaxed));
-  run.kernel_ = &kernel;
   return run;
 }
 
 Result<void> FirstRun::finish() {
-  if (kernel_ == nullptr)
+  if (!is_first())
     return {};
   LYK_TRY_CUDA(*cu_, stream_synchronize(stream_), "run the kernel");
-  kernel_->has_run.store(true, std::memory_order_release);
+  for (Kernel* kernel : kernels_)
+    kernel->has_run.store(true, std::memory_order_release);
   return {};
 }
 

@@ -4,6 +4,8 @@
 #include <limits>
 
 #include "client/c_interface.hpp"
+#include "client/cuda_ms_deform_attn.hpp"
+#include "kernels/cuda/deform_launch.hpp"
 #include "proto/limits.hpp"
 #include "proto/text.hpp"
 
@@ -129,14 +131,15 @@ Result<void> check_ms_deform_attn(const lyk_arguments& arguments) {
   }
   LYK_TRY(check_together(rules, arguments.tensors));
   LYK_TRY(check_host_shapes(parameters->host_spatial_shapes, sizes));
-  return check_workspace(arguments,
-                         ms_deform_attn_workspace_bytes(
-                             sizes['L'], arguments.tensors[LYK_MS_DEFORM_ATTN_LEVEL_START_INDEX]));
+  return check_workspace(
+      arguments,
+      level_starts_bytes(sizes['L'], arguments.tensors[LYK_MS_DEFORM_ATTN_LEVEL_START_INDEX]));
 }
 
-DeformSizes ms_deform_attn_sizes(const lyk_arguments& arguments) {
-  const std::int64_t* v = arguments.tensors[LYK_MS_DEFORM_ATTN_VALUE]->shape;
-  const std::int64_t* at = arguments.tensors[LYK_MS_DEFORM_ATTN_SAMPLING_LOCATIONS]->shape;
+DeformSizes ms_deform_attn_sizes(const lyk_tensor& value_tensor,
+                                 const lyk_tensor& locations_tensor) {
+  const std::int64_t* v = value_tensor.shape;
+  const std::int64_t* at = locations_tensor.shape;
   return {.batch = v[0],
           .cells = v[1],
           .heads = v[2],
@@ -144,6 +147,37 @@ DeformSizes ms_deform_attn_sizes(const lyk_arguments& arguments) {
           .levels = at[3],
           .queries = at[1],
           .points = at[4]};
+}
+
+DeformSizes ms_deform_attn_sizes(const lyk_arguments& arguments) {
+  return ms_deform_attn_sizes(*arguments.tensors[LYK_MS_DEFORM_ATTN_VALUE],
+                              *arguments.tensors[LYK_MS_DEFORM_ATTN_SAMPLING_LOCATIONS]);
+}
+
+bool has_nothing_to_compute(const DeformSizes& s) {
+  return s.batch == 0 || s.cells == 0 || s.heads == 0 || s.channels == 0 || s.levels == 0 ||
+         s.queries == 0 || s.points == 0;
+}
+
+bool may_be_strided(const TensorRule& rule) {
+  return rule.shape == value.shape;
+}
+
+CellStrides cell_strides(const lyk_tensor& tensor) {
+  const auto stride = [&](std::int32_t d) {
+    return tensor.shape[d] == 1 ? 0 : stride_of(tensor, d);
+  };
+  return {.batch = stride(0),
+          .cell = stride(1),
+          .head = stride(2),
+          .channel = tensor.shape[3] == 1 ? 1 : stride(3)};
+}
+
+std::span<const std::int64_t> host_spatial_shapes_of(const lyk_arguments& arguments) {
+  lyk_ms_deform_attn_parameters storage{};
+  const auto parameters = read_parameters(arguments, storage);
+  const std::int64_t levels = arguments.tensors[LYK_MS_DEFORM_ATTN_SPATIAL_SHAPES]->shape[0];
+  return {(*parameters)->host_spatial_shapes, 2 * static_cast<std::size_t>(levels)};
 }
 
 Result<std::int64_t> ms_deform_attn_levels(const lyk_tensor* shapes) {
@@ -162,8 +196,22 @@ Result<std::int64_t> ms_deform_attn_levels(const lyk_tensor* shapes) {
   return levels;
 }
 
-std::uint64_t ms_deform_attn_workspace_bytes(std::int64_t levels, const lyk_tensor* level_starts) {
+std::uint64_t level_starts_bytes(std::int64_t levels, const lyk_tensor* level_starts) {
   return level_starts != nullptr ? 0 : sizeof(std::int64_t) * static_cast<std::uint64_t>(levels);
+}
+
+Result<std::uint64_t> ms_deform_attn_workspace_bytes(const lyk_ms_deform_attn_call& call,
+                                                     std::uint32_t flags) {
+  LYK_TRY_ASSIGN(const std::int64_t levels, ms_deform_attn_levels(call.spatial_shapes));
+  const std::uint64_t starts = level_starts_bytes(levels, call.level_start_index);
+  if (call.grad_value == nullptr || call.value == nullptr || call.sampling_locations == nullptr)
+    return starts;
+  // Shapes alone: where the data will be is not known yet.
+  LYK_TRY(check_shape(value, call.value));
+  LYK_TRY(check_shape(sampling_locations, call.sampling_locations));
+  const std::uint64_t backward =
+      cuda_ms_deform_attn_backward_bytes(*call.value, *call.sampling_locations, flags);
+  return backward == 0 ? starts : cuda::rounded_up(starts) + backward;
 }
 
 }  // namespace lyk::client

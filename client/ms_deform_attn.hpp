@@ -23,13 +23,40 @@ std::span<const TensorRule> ms_deform_attn_rules(std::uint32_t operation);
 // invalid_argument.
 Result<void> check_ms_deform_attn(const lyk_arguments& arguments);
 
-// Of a call that has passed the check.
+// ---- of a call that has passed the check
+
 DeformSizes ms_deform_attn_sizes(const lyk_arguments& arguments);
+DeformSizes ms_deform_attn_sizes(const lyk_tensor& value, const lyk_tensor& sampling_locations);
+
+// Whether outputs that have elements are zero, since nothing is added up.
+bool has_nothing_to_compute(const DeformSizes& sizes);
+
+// True for value and its gradient, which models hand over as permuted views.
+bool may_be_strided(const TensorRule& rule);
+
+// Of value or its gradient, in elements; of a size of one, what no step needs is made small.
+struct CellStrides {
+  std::int64_t batch = 0;
+  std::int64_t cell = 0;
+  std::int64_t head = 0;
+  std::int64_t channel = 0;
+};
+CellStrides cell_strides(const lyk_tensor& value);
+
+// As the parameters have them: two numbers for each level.
+std::span<const std::int64_t> host_spatial_shapes_of(const lyk_arguments& arguments);
+
+// ---- of any call
 
 // The number of levels that spatial_shapes has, by its shape alone. Errors: invalid_argument.
 Result<std::int64_t> ms_deform_attn_levels(const lyk_tensor* shapes);
 
-// For the starts of the levels where the caller has none.
-std::uint64_t ms_deform_attn_workspace_bytes(std::int64_t levels, const lyk_tensor* level_starts);
+// For the starts of the levels where the caller has none: what every call must bring.
+std::uint64_t level_starts_bytes(std::int64_t levels, const lyk_tensor* level_starts);
+
+// What lets every implementation take the call, where it is a backward. The flags are with what the
+// environment asks for. Errors: invalid_argument.
+Result<std::uint64_t> ms_deform_attn_workspace_bytes(const lyk_ms_deform_attn_call& call,
+                                                     std::uint32_t flags);
 
 }  // namespace lyk::client

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "client/c_interface.hpp"
-#include "client/hub_ms_deform_attn.hpp"
+#include "client/launching.hpp"
 #include "client/ms_deform_attn.hpp"
+#include "client/quantization.hpp"
 #include "client/standard_error.hpp"
-#include "proto/launch_abi.hpp"
 #include "proto/names.hpp"
 #include "proto/text.hpp"
 
@@ -40,7 +40,7 @@ struct Registry::NextView {
 
 struct Registry::Slot {
   std::string name;
-  Check check = nullptr;  // null: a slot that is between its users
+  Check check;  // empty: a slot that is between its users
   std::atomic<View*> view{nullptr};
   std::vector<std::unique_ptr<Entry>> entries;  // everything that was ever registered
   std::vector<Entry*> order;                    // newest first
@@ -68,14 +68,6 @@ bool is_implementation_name(std::string_view name) {
   constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz0123456789_-.";
   return !name.empty() && name.size() <= 64 &&
          name.find_first_not_of(letters) == std::string_view::npos;
-}
-
-int run_hub(void* user, const lyk_arguments* arguments) {
-  const auto done = run_hub_ms_deform_attn(*static_cast<Hub*>(user), *arguments);
-  if (done)
-    return LYK_OK;
-  note(done.error().message);
-  return info(done.error().code).c_status;
 }
 
 // Whether a status is a failure of the implementation that returned it.
@@ -118,23 +110,38 @@ std::string_view unsuited(std::uint32_t implementation_flags,
 }
 
 Registry::Registry(Options options) : policy_(parse_policy(std::move(options.environment))) {
-  Slot& slot = make_slot(ms_deform_attn_name, check_ms_deform_attn);
-  hub_ = std::make_unique<Hub>(
-      *SlotName::parse(ms_deform_attn_name), *find_launch_abi("ms_deform_im2col"),
-      std::move(options.driver), [this, &slot](const Error& error) {
-        turn_off(slot, *hub_entry_, error.message, "the context is lost, and nothing runs instead");
+  built_ins_ = std::make_unique<BuiltIns>(
+      std::move(options.built_in),
+      [this](std::string_view slot_name, std::string_view name, const Error& how) {
+        Slot& slot = *find(slot_name);
+        const auto entry =
+            std::find_if(slot.entries.begin(), slot.entries.end(),
+                         [&](const auto& e) { return e->is_built_in && e->name == name; });
+        turn_off(slot, **entry, how.message, "the context is lost, and nothing runs instead");
       });
-  hub_->set_settings(policy_.settings);
+  built_ins_->set_settings(policy_.settings);
+  make_slot(ms_deform_attn_name, check_ms_deform_attn);
+  for (const QuantizationSlot& slot : quantization_slots())
+    make_slot(slot.name, [&slot](const lyk_arguments& arguments) {
+      return check_quantization(slot, arguments);
+    });
+  for (const BuiltIn& built_in : built_ins_->all())
+    add_built_in(built_in);
+  for (std::size_t i = 0; i < slot_count_.load(std::memory_order_relaxed); ++i)
+    publish(*slots_[i], next_view(*slots_[i], policy_));
+}
+
+void Registry::add_built_in(const BuiltIn& built_in) {
   auto entry = std::make_unique<Entry>();
-  entry->name = hub_name;
-  entry->fn = run_hub;
-  entry->user = hub_.get();
-  entry->flags = LYK_DETERMINISTIC_FORWARD;  // at best: each image's pin decides
+  entry->name = built_in.name;
+  entry->fn = built_in.fn;
+  entry->user = built_in.user;
+  entry->flags = built_in.flags;
   entry->is_built_in = true;
-  hub_entry_ = entry.get();
+  entry->code = built_in.code;
+  Slot& slot = *find(built_in.slot);
   slot.order.push_back(entry.get());
   slot.entries.push_back(std::move(entry));
-  publish(slot, next_view(slot, policy_));
 }
 
 Registry::~Registry() = default;
@@ -145,7 +152,7 @@ Registry::Slot& Registry::make_slot(std::string_view name, Check check) {
   const std::size_t index = slot_count_.load(std::memory_order_relaxed);
   slots_[index] = std::make_unique<Slot>();
   slots_[index]->name = name;
-  slots_[index]->check = check;
+  slots_[index]->check = std::move(check);
   slot_hashes_[index] = hash_of(name);
   publish(*slots_[index], next_view(*slots_[index], policy_));
   slot_count_.store(index + 1, std::memory_order_release);
@@ -265,7 +272,7 @@ Result<void> Registry::reload(Environment environment) {
     return Error{Code::busy, "environment: too many different ones were read in this process"};
   reloaded_views_ += fresh;
   policy_ = std::move(policy);
-  hub_->set_settings(policy_.settings);
+  built_ins_->set_settings(policy_.settings);
   for (std::size_t i = 0; i < count; ++i)
     publish(*slots_[i], std::move(next[i]));
   return {};
@@ -284,8 +291,12 @@ Result<void> Registry::call_ms_deform_attn(const lyk_arguments& arguments) {
   return run(*slots_[0], arguments);
 }
 
+std::uint32_t Registry::environment_flags() {
+  return slots_[0]->view.load(std::memory_order_acquire)->flags;
+}
+
 Result<void> Registry::run(Slot& slot, const lyk_arguments& arguments) {
-  if (slot.check != nullptr)
+  if (slot.check)
     LYK_TRY(slot.check(arguments));
   View& view = *slot.view.load(std::memory_order_acquire);
   const std::uint32_t flags = arguments.flags | view.flags;
@@ -308,7 +319,7 @@ Result<void> Registry::run(Slot& slot, const lyk_arguments& arguments) {
     if (status == LYK_INVALID_ARGUMENT || status == LYK_CUDA)
       return Error{status == LYK_CUDA ? Code::cuda : Code::invalid_argument,
                    std::string{why.view()}};
-    if (status == LYK_NO_IMAGE && &entry == hub_entry_)  // other GPUs may have one
+    if (status == LYK_NO_IMAGE && entry.code != nullptr)  // other GPUs may have one
       warn(str(slot.name, ": ", entry.name, " is off on one GPU for the rest of this process: ",
                why.view(), "; ", instead_of(slot, entry, arguments.operation, flags)));
     else if (is_failure(status))
@@ -329,14 +340,20 @@ bool Registry::may_run(const Slot& slot,
          unsuited(entry.flags, operation, flags).empty() && asks_yes(slot, view, candidate);
 }
 
-bool Registry::runs_nowhere(const Entry& entry) const {
-  return &entry == hub_entry_ && hub_->has_image_nowhere();
+std::string Registry::runs_nowhere(const Entry& entry, std::uint32_t flags) {
+  if (entry.code == nullptr)
+    return {};
+  if (entry.code->has_image_nowhere())
+    return str("no GPU of this process has an image: ", entry.code->gpus_without_image());
+  if ((flags & LYK_DETERMINISTIC) != 0 && entry.code->is_known_to_lack(LYK_DETERMINISTIC_FORWARD))
+    return "the pin does not mark its forward deterministic";
+  return {};
 }
 
 Result<void> Registry::check_not_lost(const Entry& entry, const lyk_arguments& arguments) {
-  if (&entry != hub_entry_ || !entry.is_off.load(std::memory_order_acquire))
+  if (entry.code == nullptr || !entry.is_off.load(std::memory_order_acquire))
     return {};
-  return check_context_not_lost(*hub_, arguments);
+  return check_context_not_lost(*entry.code, arguments);
 }
 
 void Registry::add_why_not(Line& line,
@@ -379,7 +396,7 @@ Result<const char*> Registry::first(std::string_view slot_name) {
     for (std::size_t i = 0; i < view.count; ++i) {
       Candidate& candidate = view.candidates[i];
       if (may_run(*slot, view, candidate, LYK_FORWARD, view.flags) &&
-          !runs_nowhere(*candidate.entry))
+          runs_nowhere(*candidate.entry, view.flags).empty())
         return candidate.entry->name.c_str();
     }
   }
@@ -396,15 +413,16 @@ std::vector<ImplementationState> Registry::states(std::string_view slot_name) {
   for (std::size_t i = 0; i < view.count; ++i) {
     Candidate& candidate = view.candidates[i];
     const Entry& entry = *candidate.entry;
-    const std::string lacking = &entry == hub_entry_ ? hub_->gpus_without_image() : std::string{};
     bool is_active = false;
     Line why;
     if (!may_run(*slot, view, candidate, LYK_FORWARD, view.flags)) {
       add_why_not(why, candidate, LYK_FORWARD, view.flags);
-    } else if (runs_nowhere(entry)) {
-      why.add("no GPU of this process has an image: ").add(lacking);
+    } else if (const std::string nowhere = runs_nowhere(entry, view.flags); !nowhere.empty()) {
+      why.add(nowhere);
     } else {
       why.add(is_first ? "runs first" : "runs where those before it do not take a call");
+      const std::string lacking =
+          entry.code == nullptr ? std::string{} : entry.code->gpus_without_image();
       if (!lacking.empty())
         why.add(", but not on ").add(lacking);
       is_active = true;
@@ -439,7 +457,7 @@ std::string Registry::instead_of(const Slot& slot,
   for (std::size_t i = 0; i < view.count; ++i) {
     Candidate& candidate = view.candidates[i];
     if (is_behind && may_run(slot, view, candidate, operation, flags) &&
-        !runs_nowhere(*candidate.entry))
+        runs_nowhere(*candidate.entry, flags).empty())
       return str(candidate.entry->name, " runs instead");
     is_behind = is_behind || candidate.entry == &entry;
   }

@@ -14,15 +14,15 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "client/driver.hpp"
+#include "client/built_in.hpp"
 #include "client/environment.hpp"
-#include "client/hub.hpp"
 #include "client/line.hpp"
 #include "client/lyk.h"
 #include "proto/limits.hpp"
@@ -38,6 +38,7 @@ struct Entry {
   void* user = nullptr;
   std::uint32_t flags = 0;
   bool is_built_in = false;
+  DeviceCode* code = nullptr;  // of what is built in and runs on a GPU
 
   std::atomic<bool> is_claimed{false};  // by the thread that may write the reason
   std::atomic<bool> is_off{false};
@@ -56,7 +57,7 @@ class Registry {
 public:
   struct Options {
     Environment environment;
-    std::string driver = std::string{driver_library};
+    BuiltIns::Options built_in{};
   };
 
   explicit Registry(Options options);
@@ -74,6 +75,9 @@ public:
   Result<void> call(std::string_view slot, const lyk_arguments& arguments);
   Result<void> call_ms_deform_attn(const lyk_arguments& arguments);
 
+  // The flags that the environment adds to every call.
+  std::uint32_t environment_flags();
+
   // As lyk_resolve. The name lives as long as the registry.
   Result<const char*> first(std::string_view slot);
 
@@ -89,10 +93,10 @@ public:
   // touch is among them, in the order of `reload`.
   void lock() {
     mutex_.lock();
-    hub_->lock_settings();
+    built_ins_->lock_settings();
   }
   void unlock() {
-    hub_->unlock_settings();
+    built_ins_->unlock_settings();
     mutex_.unlock();
   }
 
@@ -101,11 +105,12 @@ private:
   struct View;
   struct NextView;
   struct Slot;
-  using Check = Result<void> (*)(const lyk_arguments& arguments);
+  using Check = std::function<Result<void>(const lyk_arguments& arguments)>;
 
   Slot* find(std::string_view name) const;
   Result<Slot*> find_or_make(std::string_view name);  // mutex_ is held
   Slot& make_slot(std::string_view name, Check check);
+  void add_built_in(const BuiltIn& built_in);
   // The view that a policy makes of a slot: an earlier one that is the same, or a new one.
   static NextView next_view(const Slot& slot, const Policy& policy);
   static void publish(Slot& slot, NextView next);  // mutex_ is held
@@ -117,11 +122,11 @@ private:
                Candidate& candidate,
                std::uint32_t operation,
                std::uint32_t flags);
-  // Whether the hub has found out that no GPU of this process has an image. A call still comes to
-  // it and hears why not on its GPU; who asks without a call is not told that it would run.
-  bool runs_nowhere(const Entry& entry) const;
+  // Why calls have found out that none with these flags can run, though they still come to it and
+  // hear why not; empty: they have not. Who asks without a call is not told that it would run.
+  static std::string runs_nowhere(const Entry& entry, std::uint32_t flags);
   // What is passed over because it took the context with it has nothing behind it. Errors: cuda.
-  Result<void> check_not_lost(const Entry& entry, const lyk_arguments& arguments);
+  static Result<void> check_not_lost(const Entry& entry, const lyk_arguments& arguments);
   static void add_why_not(Line& line,
                           const Candidate& candidate,
                           std::uint32_t operation,
@@ -144,8 +149,7 @@ private:
   std::atomic<std::size_t> slot_count_{0};
   std::array<std::unique_ptr<Slot>, limits::slots_per_process_max> slots_;
   std::array<std::uint64_t, limits::slots_per_process_max> slot_hashes_{};
-  Entry* hub_entry_ = nullptr;
-  std::unique_ptr<Hub> hub_;
+  std::unique_ptr<BuiltIns> built_ins_;
 };
 
 // Why an implementation with these flags cannot serve a call; empty: it can. Pure.

@@ -13,8 +13,6 @@ namespace lyk::client {
 
 namespace {
 
-constexpr std::size_t dimensions_max = 8;  // of any rule
-
 std::uint64_t element_bytes(const lyk_tensor& tensor) {
   return std::max<std::uint64_t>(tensor.dtype.bits / 8U, 1);
 }
@@ -31,23 +29,61 @@ bool is_floating(const lyk_dtype& dtype) {
   }
 }
 
+bool is_of(Elements elements, const lyk_dtype& dtype) {
+  switch (elements) {
+    case Elements::floating:
+      return is_floating(dtype);
+    case Elements::int64:
+      return dtype.code == LYK_DTYPE_INT && dtype.bits == 64;
+    case Elements::uint8:
+      return dtype.code == LYK_DTYPE_UINT && dtype.bits == 8;
+  }
+  return false;
+}
+
+std::string_view name_of(Elements elements) {
+  switch (elements) {
+    case Elements::floating:
+      return "a floating-point type";
+    case Elements::int64:
+      return "int64";
+    case Elements::uint8:
+      return "uint8";
+  }
+  return {};
+}
+
 Result<void> check_dtype(const TensorRule& rule, const lyk_dtype& dtype) {
-  const bool is_right = rule.elements == Elements::floating
-                            ? is_floating(dtype)
-                            : dtype.code == LYK_DTYPE_INT && dtype.bits == 64;
-  if (is_right && dtype.lanes == 1)
+  if (is_of(rule.elements, dtype) && dtype.lanes == 1)
     return {};
   return bad_argument(rule.name,
                       str("dtype code ", int{dtype.code}, " of ", int{dtype.bits}, " bits and ",
-                          int{dtype.lanes}, " lanes is not ",
-                          rule.elements == Elements::floating ? "a floating-point type" : "int64"));
+                          int{dtype.lanes}, " lanes is not ", name_of(rule.elements)));
+}
+
+bool has_any_rank(const TensorRule& rule) {
+  return rule.shape == any_shape || rule.shape == any_row_shape;
+}
+
+Result<void> check_rank(const TensorRule& rule, const lyk_tensor& tensor) {
+  if (!has_any_rank(rule)) {
+    if (tensor.ndim != static_cast<int>(rule.shape.size()))
+      return bad_argument(rule.name, str(tensor.ndim, " dimensions, not ", rule.shape.size()));
+    return {};
+  }
+  const int least = rule.shape == any_row_shape ? 1 : 0;
+  if (tensor.ndim < least)
+    return bad_argument(rule.name, str(tensor.ndim, " dimensions, at least ", least));
+  if (tensor.ndim > tensor_dimensions_max)
+    return Error{Code::not_eligible, str(rule.name, ": ", tensor.ndim, " dimensions, and ",
+                                         tensor_dimensions_max, " are the most")};
+  return {};
 }
 
 // Each size, and their product with zeros counted as ones: products of some of them stay exact.
 Result<void> check_sizes(const TensorRule& rule, const lyk_tensor& tensor) {
-  if (tensor.ndim != static_cast<int>(rule.shape.size()))
-    return bad_argument(rule.name, str(tensor.ndim, " dimensions, not ", rule.shape.size()));
-  if (tensor.shape == nullptr)
+  LYK_TRY(check_rank(rule, tensor));
+  if (tensor.shape == nullptr && tensor.ndim != 0)
     return bad_argument(rule.name, "its shape is NULL");
   std::int64_t product = 1;
   for (int d = 0; d < tensor.ndim; ++d) {
@@ -126,34 +162,12 @@ bool meet(const Range& a, const Range& b) {
   return a.bytes != 0 && b.bytes != 0 && a.begin < b.begin + b.bytes && b.begin < a.begin + a.bytes;
 }
 
-// Whether each element of its range is one of its own, in whatever order.
-bool fills_its_range(const lyk_tensor& tensor) {
-  if (tensor.strides == nullptr || element_count(tensor) == 0)
-    return true;
-  std::array<std::pair<std::int64_t, std::int64_t>, dimensions_max> steps{};  // stride and size
-  const auto end = std::transform(tensor.strides, tensor.strides + tensor.ndim, tensor.shape,
-                                  steps.begin(), [](std::int64_t stride, std::int64_t size) {
-                                    return std::pair{size == 1 ? 0 : stride, size};
-                                  });
-  // Not std::sort, for which GCC 12 sees more than dimensions_max elements coming when it
-  // optimises.
-  std::make_heap(steps.begin(), end);
-  std::sort_heap(steps.begin(), end);
-  std::int64_t filled = 1;
-  for (auto step = steps.begin(); step != end; ++step) {
-    if (step->first > filled)
-      return false;
-    filled += step->first * (step->second - 1);
-  }
-  return true;
-}
-
 // Whether they certainly share memory. Tensors with gaps may lie in each other's, as slices of one
 // buffer do; about most of those nothing is said.
 bool overlap(const lyk_tensor& a, const lyk_tensor& b) {
   if (!meet(range_of(a), range_of(b)))
     return false;
-  return address(a) == address(b) || (fills_its_range(a) && fills_its_range(b));
+  return address(a) == address(b) || (has_no_gaps(a) && has_no_gaps(b));
 }
 
 bool is_same_device(const lyk_tensor_device& a, const lyk_tensor_device& b) {
@@ -173,6 +187,8 @@ void Sizes::set(char letter, std::int64_t size, std::string_view owner) {
 }
 
 Result<void> Sizes::match(const TensorRule& rule, const lyk_tensor& tensor) {
+  if (has_any_rank(rule))
+    return {};
   for (std::size_t d = 0; d < rule.shape.size(); ++d) {
     const char letter = rule.shape[d];
     const std::int64_t size = tensor.shape[d];
@@ -189,11 +205,17 @@ Result<void> Sizes::match(const TensorRule& rule, const lyk_tensor& tensor) {
   return {};
 }
 
-Result<void> check_tensor(const TensorRule& rule, const lyk_tensor* tensor) {
+Result<void> check_shape(const TensorRule& rule, const lyk_tensor* tensor) {
   if (tensor == nullptr)
     return rule.presence == Presence::optional ? Result<void>{} : bad_argument(rule.name, "NULL");
   LYK_TRY(check_sizes(rule, *tensor));
-  LYK_TRY(check_dtype(rule, tensor->dtype));
+  return check_dtype(rule, tensor->dtype);
+}
+
+Result<void> check_tensor(const TensorRule& rule, const lyk_tensor* tensor) {
+  LYK_TRY(check_shape(rule, tensor));
+  if (tensor == nullptr)
+    return {};
   LYK_TRY(check_strides(rule, *tensor));
   return check_address(rule, *tensor);
 }
@@ -221,7 +243,7 @@ Result<void> check_apart(const Scratch& scratch,
                          const lyk_tensor* const* tensors) {
   const Range range{reinterpret_cast<std::uintptr_t>(scratch.begin), scratch.bytes};
   for (std::size_t i = 0; i < rules.size(); ++i)
-    if (tensors[i] != nullptr && meet(range, range_of(*tensors[i])) && fills_its_range(*tensors[i]))
+    if (tensors[i] != nullptr && meet(range, range_of(*tensors[i])) && has_no_gaps(*tensors[i]))
       return bad_argument(scratch.name, str("it overlaps ", rules[i].name));
   return {};
 }
@@ -250,6 +272,37 @@ bool is_dense(const lyk_tensor& tensor) {
   return true;
 }
 
+bool has_no_gaps(const lyk_tensor& tensor) {
+  if (tensor.strides == nullptr || element_count(tensor) == 0)
+    return true;
+  std::array<std::pair<std::int64_t, std::int64_t>, tensor_dimensions_max>
+      steps{};  // stride and size
+  const auto end = std::transform(tensor.strides, tensor.strides + tensor.ndim, tensor.shape,
+                                  steps.begin(), [](std::int64_t stride, std::int64_t size) {
+                                    return std::pair{size == 1 ? 0 : stride, size};
+                                  });
+  // Not std::sort, for which GCC 12 sees more than tensor_dimensions_max elements coming when it
+  // optimises.
+  std::make_heap(steps.begin(), end);
+  std::sort_heap(steps.begin(), end);
+  std::int64_t filled = 1;
+  for (auto step = steps.begin(); step != end; ++step) {
+    if (step->first > filled)
+      return false;
+    filled += step->first * (step->second - 1);
+  }
+  return true;
+}
+
+std::int64_t stride_of(const lyk_tensor& tensor, std::int32_t dimension) {
+  if (tensor.strides != nullptr)
+    return tensor.strides[dimension];
+  std::int64_t stride = 1;
+  for (std::int32_t d = dimension + 1; d < tensor.ndim; ++d)
+    stride *= tensor.shape[d];
+  return stride;
+}
+
 bool is_float32(const lyk_tensor& tensor) {
   return tensor.dtype.code == LYK_DTYPE_FLOAT && tensor.dtype.bits == 32;
 }
@@ -257,6 +310,11 @@ bool is_float32(const lyk_tensor& tensor) {
 bool is_on_gpu(const lyk_tensor& tensor) {
   const auto type = static_cast<int>(tensor.device.device_type);
   return type == LYK_DEVICE_CUDA || type == LYK_DEVICE_CUDA_MANAGED;
+}
+
+bool is_on_host(const lyk_tensor& tensor) {
+  const auto type = static_cast<int>(tensor.device.device_type);
+  return type == LYK_DEVICE_CPU || type == LYK_DEVICE_CUDA_HOST;
 }
 
 }  // namespace lyk::client

@@ -15,14 +15,19 @@
 
 namespace lyk::client {
 
-enum class Elements { floating, int64 };  // the latter must be dense as well
+enum class Elements { floating, int64, uint8 };  // those of int64 must be dense as well
 enum class Access { reads, writes };
 enum class Presence { required, optional };
+
+inline constexpr std::int32_t tensor_dimensions_max = 8;
+
+inline constexpr std::string_view any_shape = "*";
+inline constexpr std::string_view any_row_shape = "+";  // of one dimension at least
 
 struct TensorRule {
   std::string_view name;
   // One character for each dimension: a digit is a size, a letter stands for a size that must be
-  // the same wherever the letter is.
+  // the same wherever the letter is. Or any_shape, or any_row_shape.
   std::string_view shape;
   Elements elements = Elements::floating;
   Access access = Access::reads;
@@ -45,8 +50,12 @@ private:
   std::array<std::string_view, 26> owners_{};  // empty: the letter has no size yet
 };
 
-// One tensor by itself: rank, sizes, dtype, strides, address. Errors: invalid_argument.
+// One tensor by itself: rank, sizes, dtype, strides, address. Errors: invalid_argument;
+// not_eligible for more dimensions than anything here has.
 Result<void> check_tensor(const TensorRule& rule, const lyk_tensor* tensor);
+
+// Its rank, sizes and dtype alone.
+Result<void> check_shape(const TensorRule& rule, const lyk_tensor* tensor);
 
 // Tensors among each other: one device, and no output that certainly overlaps anything; whether
 // tensors with gaps do is left to who takes them. They have passed check_tensor. Errors:
@@ -70,7 +79,17 @@ Result<void> check_apart(const Scratch& scratch,
 std::int64_t element_count(const lyk_tensor& tensor);
 std::uint64_t address(const lyk_tensor& tensor);  // of its first element
 bool is_dense(const lyk_tensor& tensor);          // row-major without gaps
+bool has_no_gaps(const lyk_tensor& tensor);       // the same in whatever order
+std::int64_t stride_of(const lyk_tensor& tensor, std::int32_t dimension);  // in elements
 bool is_float32(const lyk_tensor& tensor);
 bool is_on_gpu(const lyk_tensor& tensor);
+bool is_on_host(const lyk_tensor& tensor);
+
+// The first element, of the tensor's device.
+template <typename Element>
+Element* data_of(const lyk_tensor& tensor) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): DLPack adds bytes to a pointer
+  return reinterpret_cast<Element*>(address(tensor));
+}
 
 }  // namespace lyk::client

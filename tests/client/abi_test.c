@@ -340,6 +340,43 @@ static void test_wrong_arguments_of_slots(void) {
   CHECK(bytes == 7 && name == NULL);
 }
 
+/* On the host, by whichever of the library's own implementations comes first. */
+static void test_quantizing(void) {
+  float x[4] = {1, -2, 3, 0.3F};
+  float scale[1] = {0.5F};
+  float output[4] = {0, 0, 0, 0};
+  int64_t four[1] = {4};
+  int64_t one[1] = {1};
+  lyk_tensor tensors[3] = {{0}, {0}, {0}};
+  const lyk_tensor* order[3] = {&tensors[0], &tensors[1], &tensors[2]};
+  lyk_arguments arguments = {0};
+  uint64_t bytes = 7;
+  int i;
+  for (i = 0; i < 3; ++i) {
+    tensors[i].device.device_type = LYK_DEVICE_CPU;
+    tensors[i].ndim = 1;
+    tensors[i].dtype.code = LYK_DTYPE_FLOAT;
+    tensors[i].dtype.bits = 32;
+    tensors[i].dtype.lanes = 1;
+    tensors[i].shape = i == LYK_FAKE_QUANT_FP8_SCALE ? one : four;
+  }
+  tensors[LYK_FAKE_QUANT_FP8_X].data = x;
+  tensors[LYK_FAKE_QUANT_FP8_SCALE].data = scale;
+  tensors[LYK_FAKE_QUANT_FP8_OUTPUT].data = output;
+  arguments.size = sizeof(arguments);
+  arguments.tensor_count = 3;
+  arguments.tensors = order;
+  CHECK(lyk_quantization_workspace_bytes("fake_quant_fp8", &arguments, &bytes) == LYK_OK);
+  CHECK(bytes == 0);
+  CHECK(lyk_call("fake_quant_fp8", &arguments) == LYK_OK);
+  CHECK(output[0] > 0.99F && output[0] < 1.01F && output[3] > 0.29F && output[3] < 0.32F);
+  arguments.parameters = scale;
+  CHECK_INVALID(lyk_call("fake_quant_fp8", &arguments), "parameters: this slot has none: not NULL");
+  CHECK(lyk_quantization_workspace_bytes("scaled", &arguments, &bytes) == LYK_NOT_FOUND);
+  CHECK_INVALID(lyk_quantization_workspace_bytes("fake_quant_fp8", &arguments, NULL),
+                "bytes: NULL");
+}
+
 #ifndef NDEBUG
 /* Only where the library was built for debugging too, which the tests are built with. */
 static void test_closed_handles(void) {
@@ -398,6 +435,7 @@ int main(int argc, char** argv) {
   test_texts_belong_to_threads();
   test_registering_and_calling();
   test_wrong_arguments_of_slots();
+  test_quantizing();
   test_reloading_the_environment();
 #ifndef NDEBUG
   test_closed_handles();

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "client/device_code.hpp"
 #include "client/driver.hpp"
 #include "client/hub.hpp"
 #include "proto/launch_abi.hpp"
@@ -49,10 +50,10 @@ struct OldHub {
 
   // The handle of the module, or null and why.
   std::pair<lyk_cu_module, std::string> module() {
-    const auto entered = hub.enter(*driver, 0, nullptr);
+    const auto entered = code.enter(*driver, 0, nullptr);
     if (!entered)
       return {nullptr, entered.error().message};
-    const auto loaded = hub.module(*driver, 0, nullptr);
+    const auto loaded = code.module(*driver, 0, nullptr);
     return loaded ? std::pair{(*loaded)->handle, std::string{}}
                   : std::pair{lyk_cu_module{nullptr}, loaded.error().message};
   }
@@ -63,8 +64,12 @@ struct OldHub {
                         answer_resolves(std::move(connection), image.reply, image.fd.get());
                       }};
   Result<client::Driver> driver;
-  client::Hub hub{*SlotName::parse("ms_deform_attn"), *find_launch_abi("ms_deform_im2col"),
-                  LYK_SOFTCUDA, [](const Error&) {}};
+  client::DriverHolder holder{LYK_SOFTCUDA};
+  client::Hub hub{*SlotName::parse("ms_deform_attn"), *find_launch_abi("ms_deform_im2col")};
+  client::DeviceCode code{
+      holder,
+      [this](const client::Driver& of, std::int32_t number) { return hub.load(of, number); },
+      [](const Error&) {}};
 };
 
 TEST(Contexts, OfADriverThatCannotTellThemApartOutliveTheirLastUser) {
@@ -106,20 +111,20 @@ TEST(Contexts, OfADriverThatCannotTellThemApartAreLostUntilTheyAreNotThere) {
   const std::string said = in_child(softcuda_variables(), []() -> std::string {
     const SoftGpu gpu;
     OldHub old;
-    const auto entered = old.hub.enter(*old.driver, 0, nullptr);
-    const auto module = old.hub.module(*old.driver, 0, nullptr);
+    const auto entered = old.code.enter(*old.driver, 0, nullptr);
+    const auto module = old.code.module(*old.driver, 0, nullptr);
     if (!entered || !module)
       return "there is no module";
-    (void)old.hub.lost(0, **module, Error{Code::cuda, "a fault"});
-    const auto before = old.hub.check_not_lost(*old.driver, 0);
+    (void)old.code.lost(0, **module, Error{Code::cuda, "a fault"});
+    const auto before = old.code.check_not_lost(*old.driver, 0);
     std::string wrong = before ? "it is not lost"
                                : expect(before.error().message,
                                         "the context was lost while the kernel first ran: a fault");
     SoftGpu::must(gpu.host.primary_ctx_reset(0), "cuDevicePrimaryCtxReset");
-    wrong += old.hub.check_not_lost(*old.driver, 0) ? "" : "it is lost though it has ended; ";
+    wrong += old.code.check_not_lost(*old.driver, 0) ? "" : "it is lost though it has ended; ";
     lyk_cu_context context = nullptr;
     SoftGpu::must(gpu.cu.primary_ctx_retain(&context, 0), "cuDevicePrimaryCtxRetain");
-    return wrong + (old.hub.check_not_lost(*old.driver, 0) ? "" : "its successor is lost; ");
+    return wrong + (old.code.check_not_lost(*old.driver, 0) ? "" : "its successor is lost; ");
   });
   EXPECT_EQ(said, "");
 }

@@ -41,6 +41,8 @@ std::string expect_output(const std::string& command, const std::vector<const ch
 
 Variables with_driver(Variables more = {}) {
   more.emplace_back("LD_LIBRARY_PATH", std::filesystem::path{LYK_SOFTCUDA}.parent_path());
+  // The fatbin's kernels have their tests elsewhere.
+  more.emplace_back("LIBREYOLO_KERNELS", "hub");
   return softcuda_variables(std::move(more));
 }
 

@@ -4,17 +4,12 @@
 // caller's context is current again.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <array>
-#include <fstream>
-#include <map>
-#include <set>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "client/driver.hpp"
+#include "tests/client/failure_cases.hpp"
 #include "tests/client/in_child.hpp"
 #include "tests/client/launch_world.hpp"
 #include "tests/client/trimmed_ptx.hpp"
@@ -95,37 +90,6 @@ private:
   LaunchWorld world_;
 };
 
-// Which calls of each function the scenario makes: first and last, counted from 1.
-using Calls = std::map<std::string, std::pair<int, int>>;
-
-std::string base_name(const std::string& exported) {
-  const auto version = exported.find("_v");
-  return version == std::string::npos ? exported : exported.substr(0, version);
-}
-
-std::map<std::string, int> count_lines(const std::string& path) {
-  std::map<std::string, int> out;
-  std::ifstream file{path};
-  for (std::string line; std::getline(file, line);) {
-    std::istringstream words{line};
-    std::string thread;
-    std::string function;
-    if (words >> thread >> function)
-      ++out[base_name(function)];
-  }
-  return out;
-}
-
-// The functions that belong to the library's table; the test's own are not failed.
-std::set<std::string> functions_of_the_library() {
-  std::set<std::string> out;
-#define LYK_TEST_NAME(member, name, parameters) out.insert(base_name(name));
-  LYK_CU_REQUIRED(LYK_TEST_NAME)
-  LYK_CU_OPTIONAL(LYK_TEST_NAME)
-#undef LYK_TEST_NAME
-  return out;
-}
-
 Calls calls_without_failures() {
   const TempDir folder;
   const std::string trace = folder / "trace";
@@ -136,43 +100,10 @@ Calls calls_without_failures() {
         const auto before = count_lines(trace);
         if (std::string wrong = scenario.run(0); !wrong.empty())
           return "? " + wrong;
-        std::string out;
-        for (const auto& [function, count] : count_lines(trace)) {
-          const auto found = before.find(function);
-          const int first = found == before.end() ? 0 : found->second;
-          if (count > first)
-            out += str(function, " ", first + 1, " ", count, "\n");
-        }
-        return out;
+        return calls_since(before, trace);
       });
-  Calls out;
-  std::istringstream lines{said};
-  const auto ours = functions_of_the_library();
-  std::string function;
-  int first = 0;
-  int last = 0;
-  while (lines >> function >> first >> last)
-    if (ours.contains(function))
-      out[function] = {first, last};
   EXPECT_FALSE(said.empty() || said.front() == '?') << said;
-  return out;
-}
-
-// All calls where they are few; else the first ones, where things are found and loaded, and the
-// last, where all has been working.
-std::vector<int> chosen_calls(std::pair<int, int> range, const std::string& function) {
-  const int count = range.second - range.first + 1;
-  if (count <= 6)
-    return [&] {
-      std::vector<int> all;
-      for (int n = range.first; n <= range.second; ++n)
-        all.push_back(n);
-      return all;
-    }();
-  // One for each kernel: they are alike.
-  if (function == "cuModuleGetFunction" || function == "cuFuncLoad")
-    return {range.first, range.first + count / 2, range.second};
-  return {range.first, range.first + 1, range.first + 2, range.first + count / 2, range.second};
+  return calls_of(said);
 }
 
 std::string run_case(const std::string& injection, lyk_cu_result result) {
@@ -189,30 +120,6 @@ std::string run_case(const std::string& injection, lyk_cu_result result) {
   });
 }
 
-struct Case {
-  std::string injection;  // "cuLaunchKernel:2:719"
-  lyk_cu_result result;
-};
-
-std::vector<Case> all_cases() {
-  constexpr std::array results{1, 2, 3, 4, 201, 209, 700, 719, 801, 906, 999};
-  const Calls calls = calls_without_failures();
-  EXPECT_GE(calls.size(), 18U);
-  std::vector<Case> cases;
-  for (const auto& [function, range] : calls)
-    for (const int call : chosen_calls(range, function))
-      for (const int result : results) {
-        // The stream's own context is asked for to tell a foreign one: that is the caller's error.
-        if (function == "cuStreamGetCtx" && result == LYK_CU_INVALID_CONTEXT)
-          continue;
-        // As a pointer that the driver does not take is.
-        if (function.starts_with("cuMemset") && result == LYK_CU_INVALID_VALUE)
-          continue;
-        cases.push_back({str(function, ":", call, ":", result), result});
-      }
-  return cases;
-}
-
 // Every case is a process of its own; in shares, several run at once.
 constexpr std::size_t shares = 8;
 
@@ -222,7 +129,7 @@ TEST_P(FailureMatrixShare, LeavesRightResultsOrAnHonestAnswer) {
   // One thread makes the calls: a sample is enough for a sanitizer that looks for races.
   if (is_thread_sanitizer && GetParam() != 0)
     GTEST_SKIP() << "the thread sanitizer takes one share";
-  const std::vector<Case> cases = all_cases();
+  const std::vector<FailureCase> cases = failure_cases(calls_without_failures());
   EXPECT_GE(cases.size(), 400U);
   for (std::size_t i = GetParam(); i < cases.size(); i += shares)
     EXPECT_EQ(run_case(cases[i].injection, cases[i].result), "") << cases[i].injection;

@@ -59,7 +59,9 @@ inline std::vector<std::pair<std::string, std::string>> softcuda_variables(
 struct LaunchOptions {
   std::vector<std::string> variables;  // of the registry, beside where its service is
   std::string driver = LYK_SOFTCUDA;
-  FakeService::Serve serve = nullptr;  // null: answers with the cubin
+  FakeService::Serve serve = nullptr;          // null: answers with the cubin
+  std::vector<std::string_view> names{"hub"};  // of what is built in
+  std::string fatbin = "/none";
 };
 
 class LaunchWorld {
@@ -74,7 +76,9 @@ public:
                       UniqueFd connection,
                       int) { answer_resolves(std::move(connection), image_.reply, image_.fd.get()); }),
         registry_({.environment = environment(std::move(options.variables)),
-                   .driver = std::move(options.driver)}) {
+                   .built_in = {.driver = std::move(options.driver),
+                                .fatbin = std::move(options.fatbin),
+                                .names = std::move(options.names)}}) {
     registry_.set_message_callback(collect, this);
   }
 

@@ -43,13 +43,19 @@ void count_warning(void* user, const char*) {
   ++*static_cast<int*>(user);
 }
 
+// Of the library's own implementations only the hub.
+Variables hub_variables(Variables more = {}) {
+  more.emplace_back("LIBREYOLO_KERNELS", "hub");
+  return softcuda_variables(std::move(more));
+}
+
 std::string copy_of_library(const LaunchService& service, const char* name) {
   std::filesystem::copy_file(LYK_LIBRARY, service.folder() / name);
   return service.folder() / name;
 }
 
 TEST(LoadedLibrary, TwoCopiesInOneProcessEachWorkByThemselves) {
-  const std::string said = in_child(softcuda_variables(), []() -> std::string {
+  const std::string said = in_child(hub_variables(), []() -> std::string {
     const LaunchService service;
     const SoftGpu gpu;  // from now on libcuda.so.1 is this one
     const Copy first{copy_of_library(service, "first.so")};
@@ -70,7 +76,7 @@ TEST(LoadedLibrary, TwoCopiesInOneProcessEachWorkByThemselves) {
 
 TEST(LoadedLibrary, WhatIsOffStaysOffWhenTheHostClosesAndOpensIt) {
   const std::string said =
-      in_child(softcuda_variables({{"SOFTCUDA_FAIL", "cuLaunchKernel:1:2"}}), []() -> std::string {
+      in_child(hub_variables({{"SOFTCUDA_FAIL", "cuLaunchKernel:1:2"}}), []() -> std::string {
         const LaunchService service;
         const SoftGpu gpu;
         const std::string path = copy_of_library(service, "library.so");

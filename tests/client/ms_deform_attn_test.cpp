@@ -26,7 +26,10 @@ int count_call(void* user, const lyk_arguments*) {
 // A registry in which every consistent call of the slot ends in a counter.
 class Counting {
 public:
-  Counting() : registry_({.environment = {}, .driver = "libnone_such.so"}) {
+  Counting()
+      : registry_(
+            {.environment = {},
+             .built_in = {.driver = "libnone_such.so", .fatbin = "/none", .names = {"hub"}}}) {
     const lyk_implementation counter{sizeof(counter), 0, "counter", count_call, nullptr, &calls_};
     EXPECT_TRUE(registry_.add(ms_deform_attn_name, counter));
   }
@@ -348,8 +351,8 @@ TEST(DeformArguments, OfManyLevelsAreRefusedBeforeTheyAreRead) {
 
 TEST(DeformArguments, NeedAWorkspaceForTheLevelStartsAlone) {
   const lyk_tensor starts{};
-  EXPECT_EQ(ms_deform_attn_workspace_bytes(4, nullptr), 32U);
-  EXPECT_EQ(ms_deform_attn_workspace_bytes(4, &starts), 0U);
+  EXPECT_EQ(level_starts_bytes(4, nullptr), 32U);
+  EXPECT_EQ(level_starts_bytes(4, &starts), 0U);
 }
 
 TEST(DeformWorkspace, FollowsFromTheShapeOfSpatialShapesAlone) {

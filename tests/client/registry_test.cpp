@@ -10,12 +10,14 @@
 #include <vector>
 
 #include "client/c_interface.hpp"
+#include "client/quantization.hpp"
 
 namespace lyk::client {
 namespace {
 
 Registry::Options with(std::vector<std::string> variables) {
-  return {.environment = {std::move(variables)}, .driver = "libnone_such.so"};
+  return {.environment = {std::move(variables)},
+          .built_in = {.driver = "libnone_such.so", .fatbin = "/none", .names = {"hub"}}};
 }
 
 // An implementation of a test, and what was asked of it.
@@ -234,7 +236,8 @@ TEST(Registry, HasALimitOfImplementationsAndOfSlots) {
   for (std::size_t i = 0; i < limits::implementations_per_slot_max; ++i)
     ASSERT_TRUE(registry.add("s", implementation("mine", fake)));
   EXPECT_EQ(registry.add("s", implementation("mine", fake)).error().code, Code::busy);
-  for (std::size_t i = 2; i < limits::slots_per_process_max; ++i)
+  const std::size_t there = 1 + quantization_slots().size();
+  for (std::size_t i = there + 1; i < limits::slots_per_process_max; ++i)
     ASSERT_TRUE(registry.add("s" + std::to_string(i), implementation("mine", fake)));
   EXPECT_EQ(registry.add("one_more", implementation("mine", fake)).error().code, Code::busy);
   EXPECT_TRUE(registry.call("s63", arguments()));

@@ -21,7 +21,8 @@ ARROWS = {
     "cache": ["proto", "kernels/image"],
     "fetcher": ["proto", "kernels/image", "cache"],
     "daemon": ["proto", "kernels/image", "cache", "fetcher"],
-    "client": ["proto", "kernels/image", "kernels/slots", "kernels/reference", "kernels/cpu"],
+    "client": ["proto", "kernels/image", "kernels/slots", "kernels/reference", "kernels/cpu",
+               "kernels/cuda"],
     "cli": ["proto", "kernels/image", "client"],
     "python": ["client"],
     "examples": ["client"],
@@ -30,11 +31,16 @@ ARROWS = {
 ONLY_THESE = {
     ("python", "client"): {"client/lyk.h"},
     ("examples", "client"): {"client/lyk.h", "client/lyk.hpp"},
+    # What the host shares with the device code, which only nvcc compiles.
+    ("client", "kernels/cuda"): {"kernels/cuda/arguments.hpp", "kernels/cuda/launch.hpp",
+                                 "kernels/cuda/deform_launch.hpp"},
 }
 # Tests and benchmarks look at everything.
 FREE = ["tests", "bench"]
 # Programs of somebody else's, which are built without our root: they name their own headers plainly.
 APART = ["examples"]
+# Headers that are installed side by side, and name each other so.
+INSTALLED = {"client/lyk.h", "client/lyk.hpp", "client/lyk_quantization.h"}
 
 # Headers of other libraries, and the only files that may name them. A new owner is a decision: it is
 # added here, in the commit that makes it one.
@@ -49,7 +55,7 @@ OWNERS = {
     r"toml\+\+/|toml\.hpp": ["fetcher/toml.cpp", "cli/pin_file.cpp"],
     r"cxxopts\.hpp": ["cli/options.cpp"],
     r"(zstd|lz4)\w*\.h": ["kernels/image/decompress.cpp"],
-    r"(dlfcn|link)\.h": ["client/activation.cpp", "client/driver.cpp", "examples/cuda_driver.h"],
+    r"(dlfcn|link)\.h": ["client/driver.cpp", "client/own_file.cpp", "examples/cuda_driver.h"],
     r"systemd/": ["daemon/notify.cpp"],
     r"cxxabi\.h": ["kernels/image/demangle.cpp"],
     r"(cuda|nv)\w*\.h": ["kernels/cuda/"],
@@ -96,7 +102,7 @@ def check_foreign(path, header):
 
 def check_include(path, bracket, header, root):
     is_neighbour = bracket == '"' and ((root / path).parent / header).is_file()
-    if is_neighbour and folder_of(path) in APART:
+    if is_neighbour and (folder_of(path) in APART or path in INSTALLED):
         return None
     is_ours = (root / header).is_file() and folder_of(header) in ARROWS
     if bracket == '"' and not is_ours and not (root / header).is_file():

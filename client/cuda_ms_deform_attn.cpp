@@ -1,0 +1,361 @@
+#include "client/cuda_ms_deform_attn.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "client/c_interface.hpp"
+#include "client/launching.hpp"
+#include "client/ms_deform_attn.hpp"
+#include "client/tensor_checks.hpp"
+#include "kernels/cuda/deform_launch.hpp"
+#include "proto/text.hpp"
+
+namespace lyk::client {
+
+namespace {
+
+using cuda::ElementCode;
+
+// Three of each, in the order of ElementCode, where a kernel depends on the type of value.
+constexpr std::array<std::string_view, 16> symbols{"lyk_ms_deform_attn_forward_f32",
+                                                   "lyk_ms_deform_attn_forward_f16",
+                                                   "lyk_ms_deform_attn_forward_bf16",
+                                                   "lyk_ms_deform_attn_backward_atomic_f32",
+                                                   "lyk_ms_deform_attn_backward_atomic_f16",
+                                                   "lyk_ms_deform_attn_backward_atomic_bf16",
+                                                   "lyk_ms_deform_attn_backward_count_f32",
+                                                   "lyk_ms_deform_attn_backward_count_f16",
+                                                   "lyk_ms_deform_attn_backward_count_bf16",
+                                                   "lyk_ms_deform_attn_backward_gather_f32",
+                                                   "lyk_ms_deform_attn_backward_gather_f16",
+                                                   "lyk_ms_deform_attn_backward_gather_bf16",
+                                                   "lyk_ms_deform_attn_cast_f16",
+                                                   "lyk_ms_deform_attn_cast_bf16",
+                                                   "lyk_ms_deform_attn_backward_scan",
+                                                   "lyk_ms_deform_attn_backward_list"};
+constexpr std::size_t forward_place = 0;
+constexpr std::size_t atomic_place = 3;
+constexpr std::size_t count_place = 6;
+constexpr std::size_t gather_place = 9;
+constexpr std::size_t cast_place = 12;
+constexpr std::size_t scan_place = 14;
+constexpr std::size_t list_place = 15;
+
+std::optional<ElementCode> code_of(const lyk_tensor& tensor) {
+  if (is_float32(tensor))
+    return ElementCode::f32;
+  if (tensor.dtype.bits != 16)
+    return std::nullopt;
+  if (tensor.dtype.code == LYK_DTYPE_FLOAT)
+    return ElementCode::f16;
+  return tensor.dtype.code == LYK_DTYPE_BFLOAT ? std::optional{ElementCode::bf16} : std::nullopt;
+}
+
+std::size_t place_of(ElementCode code) {
+  return static_cast<std::size_t>(code);
+}
+
+cuda::DeformSizes cuda_sizes(const DeformSizes& sizes) {
+  const auto count = [](std::int64_t size) { return static_cast<std::uint64_t>(size); };
+  return {.batch = count(sizes.batch),
+          .cells = count(sizes.cells),
+          .heads = count(sizes.heads),
+          .channels = count(sizes.channels),
+          .queries = count(sizes.queries),
+          .levels = count(sizes.levels),
+          .points = count(sizes.points)};
+}
+
+// ---- what it takes
+
+// The tensor whose type each one shares: an output or a gradient is as what it belongs to.
+std::size_t kin_of(std::size_t place, std::uint32_t operation) {
+  if (operation == LYK_BACKWARD && place == LYK_MS_DEFORM_ATTN_GRAD_SAMPLING_LOCATIONS)
+    return LYK_MS_DEFORM_ATTN_SAMPLING_LOCATIONS;
+  if (operation == LYK_BACKWARD && place == LYK_MS_DEFORM_ATTN_GRAD_ATTENTION_WEIGHTS)
+    return LYK_MS_DEFORM_ATTN_ATTENTION_WEIGHTS;
+  const bool is_input = place < LYK_MS_DEFORM_ATTN_OUTPUT;
+  return is_input ? place : std::size_t{LYK_MS_DEFORM_ATTN_VALUE};
+}
+
+// Kernels step from cell to cell and from channel to channel in 32 bits.
+bool is_in_reach(const lyk_tensor& value) {
+  constexpr std::int64_t stride_max = std::numeric_limits<std::int32_t>::max();
+  const CellStrides strides = cell_strides(value);
+  return strides.cell <= stride_max && strides.channel <= stride_max;
+}
+
+Result<void> check_tensor_taken(const lyk_arguments& arguments,
+                                std::size_t place,
+                                const TensorRule& rule) {
+  const lyk_tensor& tensor = *arguments.tensors[place];
+  if (!is_on_gpu(tensor))
+    return Error{Code::not_eligible, str(rule.name, " is not on a GPU")};
+  if (rule.elements == Elements::floating) {
+    const auto code = code_of(tensor);
+    if (!code)
+      return Error{Code::not_eligible,
+                   str(rule.name, " is neither float32 nor float16 nor bfloat16")};
+    const std::size_t kin = kin_of(place, arguments.operation);
+    if (code != code_of(*arguments.tensors[kin]))
+      return Error{Code::not_eligible, str(rule.name, " is not of the type of ",
+                                           ms_deform_attn_rules(arguments.operation)[kin].name)};
+  }
+  if (!may_be_strided(rule) && !is_dense(tensor))
+    return Error{Code::not_eligible, str(rule.name, " is not dense and row-major")};
+  if (may_be_strided(rule) && !is_in_reach(tensor))
+    return Error{Code::not_eligible, str(rule.name, " has strides beyond 31 bits")};
+  // It is filled with zeros before anything is added to it.
+  if (may_be_strided(rule) && rule.access == Access::writes && !has_no_gaps(tensor))
+    return Error{Code::not_eligible, str(rule.name, " has gaps")};
+  return {};
+}
+
+Result<void> check_takes(const lyk_arguments& arguments) {
+  const auto rules = ms_deform_attn_rules(arguments.operation);
+  for (std::size_t i = 0; i < rules.size(); ++i)
+    if (arguments.tensors[i] != nullptr)
+      LYK_TRY(check_tensor_taken(arguments, i, rules[i]));
+  if (!cuda::are_deform_sizes_in_reach(cuda_sizes(ms_deform_attn_sizes(arguments))))
+    return Error{Code::not_eligible, "one image and head has more cells or points than 31 bits"};
+  return {};
+}
+
+// ---- the workspace
+
+std::uint64_t starts_bytes(const lyk_arguments& arguments) {
+  const std::int64_t levels = arguments.tensors[LYK_MS_DEFORM_ATTN_SPATIAL_SHAPES]->shape[0];
+  return cuda::rounded_up(
+      level_starts_bytes(levels, arguments.tensors[LYK_MS_DEFORM_ATTN_LEVEL_START_INDEX]));
+}
+
+// A caller that asked for less, for `hub`, is no mistaken one.
+Result<void> check_room(const lyk_arguments& arguments) {
+  if (arguments.operation == LYK_FORWARD)
+    return {};
+  const std::uint64_t needed =
+      starts_bytes(arguments) +
+      cuda_ms_deform_attn_backward_bytes(*arguments.tensors[LYK_MS_DEFORM_ATTN_VALUE],
+                                         *arguments.tensors[LYK_MS_DEFORM_ATTN_SAMPLING_LOCATIONS],
+                                         arguments.flags);
+  if (arguments.workspace_bytes < needed)
+    return Error{Code::not_eligible, str("workspace of ", arguments.workspace_bytes, " bytes, and ",
+                                         needed, " are needed")};
+  return check_apart({"workspace", arguments.workspace, needed},
+                     ms_deform_attn_rules(arguments.operation), arguments.tensors);
+}
+
+// ---- a call
+
+struct DeformLaunch {
+  const lyk_arguments& arguments;
+  const lyk_cu_functions& cu;
+  const Module& module;
+  lyk_cu_stream stream;
+  cuda::DeformSizes sizes;
+  ElementCode type;  // of value
+
+  lyk_cu_deviceptr at(std::size_t place) const { return address(*arguments.tensors[place]); }
+  void* data(std::size_t place) const { return data_of<void>(*arguments.tensors[place]); }
+  std::uint32_t residents(std::size_t place) const { return module.kernels[place].resident_blocks; }
+  // Behind the starts of the levels.
+  std::uintptr_t workspace() const {
+    return reinterpret_cast<std::uintptr_t>(arguments.workspace) + starts_bytes(arguments);
+  }
+};
+
+template <typename Arguments>
+Result<void> launch(const DeformLaunch& call,
+                    std::size_t place,
+                    const cuda::Grid& grid,
+                    Arguments arguments) {
+  std::array<void*, 1> parameters{&arguments};
+  LYK_TRY_CUDA(call.cu,
+               launch_kernel(call.module.kernels[place].function, grid.x, grid.y, 1, grid.threads,
+                             1, 1, 0, call.stream, parameters.data(), nullptr),
+               str("launch ", symbols[place]));
+  return {};
+}
+
+cuda::DeformStrides strides_of(const lyk_tensor& value) {
+  const CellStrides strides = cell_strides(value);
+  return {.batch = strides.batch,
+          .head = strides.head,
+          .cell = static_cast<std::int32_t>(strides.cell),
+          .channel = static_cast<std::int32_t>(strides.channel)};
+}
+
+cuda::MsDeformAttn inputs_of(const DeformLaunch& call) {
+  const lyk_arguments& arguments = call.arguments;
+  const auto tensor = [&](std::size_t place) -> const lyk_tensor& {
+    return *arguments.tensors[place];
+  };
+  const bool has_starts = arguments.tensors[LYK_MS_DEFORM_ATTN_LEVEL_START_INDEX] != nullptr;
+  cuda::MsDeformAttn out{
+      .value = call.data(LYK_MS_DEFORM_ATTN_VALUE),
+      .spatial_shapes = data_of<const std::int64_t>(tensor(LYK_MS_DEFORM_ATTN_SPATIAL_SHAPES)),
+      .level_start_index =
+          has_starts ? data_of<const std::int64_t>(tensor(LYK_MS_DEFORM_ATTN_LEVEL_START_INDEX))
+                     : static_cast<const std::int64_t*>(arguments.workspace),
+      .locations = call.data(LYK_MS_DEFORM_ATTN_SAMPLING_LOCATIONS),
+      .weights = call.data(LYK_MS_DEFORM_ATTN_ATTENTION_WEIGHTS),
+      .value_strides = strides_of(tensor(LYK_MS_DEFORM_ATTN_VALUE)),
+      .locations_type = *code_of(tensor(LYK_MS_DEFORM_ATTN_SAMPLING_LOCATIONS)),
+      .weights_type = *code_of(tensor(LYK_MS_DEFORM_ATTN_ATTENTION_WEIGHTS))};
+  cuda::set_sizes(out, call.sizes, call.type);
+  return out;
+}
+
+Result<void> enqueue_forward(const DeformLaunch& call) {
+  cuda::MsDeformAttn arguments = inputs_of(call);
+  arguments.output = call.data(LYK_MS_DEFORM_ATTN_OUTPUT);
+  const std::size_t place = forward_place + place_of(call.type);
+  return launch(call, place,
+                cuda::rows_of_lanes(arguments, arguments.chunks.value, call.residents(place)),
+                arguments);
+}
+
+cuda::MsDeformAttn backward_arguments(const DeformLaunch& call) {
+  cuda::MsDeformAttn out = inputs_of(call);
+  out.grad_output = call.data(LYK_MS_DEFORM_ATTN_GRAD_OUTPUT);
+  out.grad_value = call.data(LYK_MS_DEFORM_ATTN_GRAD_VALUE);
+  out.grad_value_strides = strides_of(*call.arguments.tensors[LYK_MS_DEFORM_ATTN_GRAD_VALUE]);
+  out.grad_locations = call.data(LYK_MS_DEFORM_ATTN_GRAD_SAMPLING_LOCATIONS);
+  out.grad_weights = call.data(LYK_MS_DEFORM_ATTN_GRAD_ATTENTION_WEIGHTS);
+  return out;
+}
+
+// A pointer of a number that the driver gave.
+template <typename Element>
+Element* pointer(std::uintptr_t number) {
+  return reinterpret_cast<Element*>(number);  // NOLINT(performance-no-int-to-ptr)
+}
+
+Result<void> enqueue_atomic(const DeformLaunch& call) {
+  cuda::MsDeformAttn arguments = backward_arguments(call);
+  const std::size_t place = atomic_place + place_of(call.type);
+  const cuda::DeformStrides strides = arguments.grad_value_strides;
+  void* const grad_value = arguments.grad_value;
+  const bool is_narrow = call.type != ElementCode::f32;
+  const std::uint64_t sum_bytes = call.sizes.elements() * sizeof(float);
+  if (is_narrow) {  // the sums are made in the workspace
+    arguments.grad_value = pointer<void>(call.workspace());
+    arguments.grad_value_strides = cuda::dense_strides(call.sizes);
+  }
+  LYK_TRY(fill_zero(call.cu, reinterpret_cast<std::uintptr_t>(arguments.grad_value), sum_bytes,
+                    is_narrow ? "workspace" : "grad_value", call.stream));
+  LYK_TRY(launch(call, place, cuda::rows_of_lanes(arguments, 1, call.residents(place)), arguments));
+  if (!is_narrow)
+    return {};
+  const cuda::DeformCast cast{.from = static_cast<const float*>(arguments.grad_value),
+                              .to = grad_value,
+                              .strides = strides,
+                              .elements = call.sizes.elements(),
+                              .cells = arguments.cells,
+                              .heads = arguments.heads,
+                              .channels = cuda::divisor_of(call.sizes.channels)};
+  const std::size_t place_of_cast = cast_place + place_of(call.type) - 1;
+  return launch(call, place_of_cast, cuda::cast_grid(call.sizes, call.residents(place_of_cast)),
+                cast);
+}
+
+Result<void> enqueue_deterministic(const DeformLaunch& call) {
+  cuda::MsDeformAttn arguments = backward_arguments(call);
+  const cuda::DeformWorkspace space = cuda::deform_workspace(call.sizes);
+  const std::uintptr_t begin = call.workspace();
+  arguments.bins = {.counts = pointer<std::uint32_t>(begin),
+                    .bounds = pointer<std::uint32_t>(begin + space.bounds),
+                    .entries = pointer<std::uint32_t>(begin + space.entries)};
+  LYK_TRY(fill_zero(call.cu, begin, space.zeroed_bytes, "workspace", call.stream));
+  const std::size_t count = count_place + place_of(call.type);
+  LYK_TRY(launch(call, count, cuda::rows_of_lanes(arguments, 1, call.residents(count)), arguments));
+  LYK_TRY(launch(call, scan_place, cuda::segments_grid(call.sizes, call.residents(scan_place)),
+                 arguments));
+  LYK_TRY(launch(call, list_place, cuda::samples_grid(call.sizes, call.residents(list_place)),
+                 arguments));
+  const std::size_t gather = gather_place + place_of(call.type);
+  return launch(call, gather, cuda::cells_of_lanes(arguments, call.residents(gather)), arguments);
+}
+
+KernelSet kernels_of(ElementCode type, std::uint32_t operation, std::uint32_t flags) {
+  const std::size_t place = place_of(type);
+  if (operation == LYK_FORWARD)
+    return {{forward_place + place}, 1};
+  if ((flags & LYK_DETERMINISTIC) != 0)
+    return {{count_place + place, scan_place, list_place, gather_place + place}, 4};
+  if (type == ElementCode::f32)
+    return {{atomic_place}, 1};
+  return {{atomic_place + place, cast_place + place - 1}, 2};
+}
+
+Result<void> enqueue(const DeformLaunch& call) {
+  if (call.arguments.tensors[LYK_MS_DEFORM_ATTN_LEVEL_START_INDEX] == nullptr)
+    LYK_TRY(write_level_starts(call.cu, reinterpret_cast<std::uintptr_t>(call.arguments.workspace),
+                               host_spatial_shapes_of(call.arguments), call.stream));
+  if (call.arguments.operation == LYK_FORWARD)
+    return enqueue_forward(call);
+  return (call.arguments.flags & LYK_DETERMINISTIC) != 0 ? enqueue_deterministic(call)
+                                                         : enqueue_atomic(call);
+}
+
+// Where there is nothing to compute. Those of outputs that have elements are zero then.
+Result<void> fill_outputs(const lyk_cu_functions& cu,
+                          const lyk_arguments& arguments,
+                          lyk_cu_stream stream) {
+  const auto rules = ms_deform_attn_rules(arguments.operation);
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    if (rules[i].access != Access::writes)
+      continue;
+    const lyk_tensor& tensor = *arguments.tensors[i];
+    const auto bytes = static_cast<std::uint64_t>(element_count(tensor)) * tensor.dtype.bits / 8;
+    LYK_TRY(fill_zero(cu, address(tensor), bytes, rules[i].name, stream));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::span<const std::string_view> cuda_ms_deform_attn_symbols() {
+  return symbols;
+}
+
+std::uint64_t cuda_ms_deform_attn_backward_bytes(const lyk_tensor& value,
+                                                 const lyk_tensor& sampling_locations,
+                                                 std::uint32_t flags) {
+  const auto type = code_of(value);
+  const auto sizes = cuda_sizes(ms_deform_attn_sizes(value, sampling_locations));
+  if (!type || !is_on_gpu(value) || !cuda::are_deform_sizes_in_reach(sizes))
+    return 0;
+  return (flags & LYK_DETERMINISTIC) != 0 ? cuda::deform_workspace(sizes).bytes
+                                          : cuda::deform_sums_bytes(sizes, *type);
+}
+
+Result<void> run_cuda_ms_deform_attn(DeviceCode& code, const lyk_arguments& arguments) {
+  LYK_TRY(check_takes(arguments));
+  LYK_TRY(check_room(arguments));
+  const DeformSizes sizes = ms_deform_attn_sizes(arguments);
+  LYK_TRY_ASSIGN(const ReadyGpu gpu, enter_gpu(code, arguments));
+  const lyk_cu_functions& cu = gpu.driver->cu;
+  if (has_nothing_to_compute(sizes))
+    return fill_outputs(cu, arguments, gpu.stream);
+
+  LYK_TRY_ASSIGN(Module * module, code.module(*gpu.driver, gpu.number, gpu.stream));
+  const ElementCode type = *code_of(*arguments.tensors[LYK_MS_DEFORM_ATTN_VALUE]);
+  const PickedKernels backward{*module, kernels_of(type, LYK_BACKWARD, arguments.flags)};
+  LYK_TRY(check_backward_follows(cu, backward.all(), arguments));
+  const PickedKernels picked{*module, kernels_of(type, arguments.operation, arguments.flags)};
+  LYK_TRY_ASSIGN(FirstRun first, FirstRun::begin(cu, picked.all(), gpu.stream));
+  auto enqueued = enqueue({arguments, cu, *module, gpu.stream, cuda_sizes(sizes), type});
+  if (enqueued)
+    enqueued = first.finish();
+  // As in `hub`: the stream was clean before.
+  if (!enqueued && first.is_first())
+    return code.lost(gpu.number, *module, std::move(enqueued).error());
+  return enqueued;
+}
+
+}  // namespace lyk::client

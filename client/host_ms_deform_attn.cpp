@@ -1,0 +1,115 @@
+#include "client/host_ms_deform_attn.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string_view>
+
+#include "client/ms_deform_attn.hpp"
+#include "client/tensor_checks.hpp"
+#include "kernels/cpu/execution.hpp"
+#include "kernels/cpu/ms_deform_attn.hpp"
+#include "kernels/slots/ms_deform_attn.hpp"
+#include "proto/text.hpp"
+
+namespace lyk::client {
+
+namespace {
+
+Result<void> check_takes(const lyk_arguments& arguments) {
+  const auto rules = ms_deform_attn_rules(arguments.operation);
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    const lyk_tensor* tensor = arguments.tensors[i];
+    if (tensor == nullptr)
+      continue;
+    if (!is_on_host(*tensor))
+      return Error{Code::not_eligible, "the tensors are not in host memory"};
+    if (rules[i].elements == Elements::floating && !is_float32(*tensor))
+      return Error{Code::not_eligible, str(rules[i].name, " is not float32")};
+    if (!may_be_strided(rules[i]) && !is_dense(*tensor))
+      return Error{Code::not_eligible, str(rules[i].name, " is not dense and row-major")};
+  }
+  if (arguments.tensors[LYK_MS_DEFORM_ATTN_VALUE]->shape[1] >
+      std::numeric_limits<std::int32_t>::max())
+    return Error{Code::not_eligible, "value has more cells than 31 bits count"};
+  return {};
+}
+
+template <typename Element>
+std::span<Element> elements_at(const lyk_arguments& arguments, std::size_t place) {
+  const lyk_tensor& tensor = *arguments.tensors[place];
+  return {data_of<Element>(tensor), static_cast<std::size_t>(element_count(tensor))};
+}
+
+slots::ValueStrides strides_of(const lyk_tensor& value) {
+  const CellStrides strides = cell_strides(value);
+  return {.batch = strides.batch,
+          .cell = strides.cell,
+          .head = strides.head,
+          .channel = strides.channel};
+}
+
+slots::MsDeformAttn<float> slot_call(const lyk_arguments& arguments) {
+  const DeformSizes sizes = ms_deform_attn_sizes(arguments);
+  const auto count = [](std::int64_t size) { return static_cast<std::size_t>(size); };
+  const lyk_tensor& value = *arguments.tensors[LYK_MS_DEFORM_ATTN_VALUE];
+  return {.sizes = {.batch = count(sizes.batch),
+                    .cells = count(sizes.cells),
+                    .heads = count(sizes.heads),
+                    .channels = count(sizes.channels),
+                    .queries = count(sizes.queries),
+                    .levels = count(sizes.levels),
+                    .points = count(sizes.points)},
+          .value = data_of<const float>(value),
+          .value_strides = strides_of(value),
+          .spatial_shapes = host_spatial_shapes_of(arguments),
+          .locations = elements_at<const float>(arguments, LYK_MS_DEFORM_ATTN_SAMPLING_LOCATIONS),
+          .weights = elements_at<const float>(arguments, LYK_MS_DEFORM_ATTN_ATTENTION_WEIGHTS)};
+}
+
+// Where there is nothing to compute. grad_value is written in whatever order it lies.
+void fill_outputs(const lyk_arguments& arguments) {
+  const auto rules = ms_deform_attn_rules(arguments.operation);
+  for (std::size_t i = 0; i < rules.size(); ++i)
+    if (rules[i].access == Access::writes && !may_be_strided(rules[i]))
+      std::ranges::fill(elements_at<float>(arguments, i), 0.0F);
+  if (arguments.operation == LYK_FORWARD)
+    return;
+  const lyk_tensor& tensor = *arguments.tensors[LYK_MS_DEFORM_ATTN_GRAD_VALUE];
+  const CellStrides strides = cell_strides(tensor);
+  for (std::int64_t b = 0; b < tensor.shape[0]; ++b)
+    for (std::int64_t s = 0; s < tensor.shape[1]; ++s)
+      for (std::int64_t h = 0; h < tensor.shape[2]; ++h)
+        for (std::int64_t c = 0; c < tensor.shape[3]; ++c)
+          data_of<float>(tensor)[b * strides.batch + s * strides.cell + h * strides.head +
+                                 c * strides.channel] = 0;
+}
+
+}  // namespace
+
+Result<void> run_host_ms_deform_attn(HostThreads& threads, const lyk_arguments& arguments) {
+  LYK_TRY(check_takes(arguments));
+  if (has_nothing_to_compute(ms_deform_attn_sizes(arguments))) {
+    fill_outputs(arguments);
+    return {};
+  }
+  const cpu::Execution execution{.workers = threads.get()};
+  const slots::MsDeformAttn<float> call = slot_call(arguments);
+  if (arguments.operation == LYK_FORWARD) {
+    cpu::ms_deform_attn(call, elements_at<float>(arguments, LYK_MS_DEFORM_ATTN_OUTPUT), execution);
+    return {};
+  }
+  const lyk_tensor& grad_value = *arguments.tensors[LYK_MS_DEFORM_ATTN_GRAD_VALUE];
+  cpu::ms_deform_attn_backward(
+      call, elements_at<const float>(arguments, LYK_MS_DEFORM_ATTN_GRAD_OUTPUT),
+      {.value = data_of<float>(grad_value),
+       .value_strides = strides_of(grad_value),
+       .locations = elements_at<float>(arguments, LYK_MS_DEFORM_ATTN_GRAD_SAMPLING_LOCATIONS),
+       .weights = elements_at<float>(arguments, LYK_MS_DEFORM_ATTN_GRAD_ATTENTION_WEIGHTS)},
+      execution);
+  return {};
+}
+
+}  // namespace lyk::client

@@ -1,0 +1,89 @@
+// What every launch of ours does around its kernels: entering the tensors' GPU, looking at the
+// caller's stream, and filling memory, with each result of the driver told for what it is.
+// Thread rule: as DeviceCode.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "client/cuda_abi.h"
+#include "client/device_code.hpp"
+#include "client/lyk.h"
+#include "client/module.hpp"
+#include "proto/result.hpp"
+
+namespace lyk::client {
+
+// The kernels of one call, by their places in a module: at most the four of a deterministic
+// backward.
+struct KernelSet {
+  std::array<std::size_t, 4> places{};
+  std::size_t count = 0;
+};
+
+// The same in that module.
+class PickedKernels {
+public:
+  PickedKernels(Module& module, const KernelSet& set) : count_(set.count) {
+    for (std::size_t i = 0; i < count_; ++i)
+      kernels_[i] = &module.kernels[set.places[i]];
+  }
+  std::span<Kernel* const> all() const { return {kernels_.data(), count_}; }
+
+private:
+  std::array<Kernel*, 4> kernels_{};
+  std::size_t count_;
+};
+
+// The GPU of a call's tensors: its context is current, and the call's stream may be used.
+struct ReadyGpu {
+  const Driver* driver;
+  std::int32_t number;
+  lyk_cu_stream stream;
+  EnteredGpu entered;
+};
+
+// Errors: as DeviceCode::driver and DeviceCode::enter; invalid_argument (the stream is of another
+// context); not_eligible (another stream captures, and this one would end that).
+Result<ReadyGpu> enter_gpu(DeviceCode& code, const lyk_arguments& arguments);
+
+// Whether the context of such a call's tensors is not the one that `code` has lost. Errors: cuda
+// (it is), with how.
+Result<void> check_context_not_lost(DeviceCode& code, const lyk_arguments& arguments);
+
+// A forward that needs gradients is of no use in a capture that its backward cannot join.
+Result<void> check_backward_follows(const lyk_cu_functions& cu,
+                                    std::span<Kernel* const> backward,
+                                    const lyk_arguments& arguments);
+
+// Sets the memory of an argument to zero. Errors: invalid_argument, where it is the driver that
+// does not take the pointer; cuda_error.
+Result<void> fill_zero(const lyk_cu_functions& cu,
+                       lyk_cu_deviceptr at,
+                       std::uint64_t bytes,
+                       std::string_view argument,
+                       lyk_cu_stream stream);
+
+// Copies within the device. `argument` is where it is copied from. Errors: as fill_zero.
+struct CopyOf {
+  std::string_view argument;
+  lyk_cu_stream stream = nullptr;
+};
+Result<void> copy_bytes(const lyk_cu_functions& cu,
+                        lyk_cu_deviceptr to,
+                        lyk_cu_deviceptr from,
+                        std::uint64_t bytes,
+                        const CopyOf& what);
+
+// Writes where each level begins, as 64-bit numbers, by fills alone: a copy from host memory would
+// make a capture remember an address that is gone when it is replayed. There are fewer than 2^31
+// cells. Errors: as fill_zero.
+Result<void> write_level_starts(const lyk_cu_functions& cu,
+                                lyk_cu_deviceptr at,
+                                std::span<const std::int64_t> shapes,
+                                lyk_cu_stream stream);
+
+}  // namespace lyk::client

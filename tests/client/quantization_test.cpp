@@ -1,0 +1,343 @@
+// The quantization slots on host tensors: what is computed, what is refused and in which words, and
+// what the environment leaves of their implementations.
+#include "client/quantization.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/registry.hpp"
+#include "proto/text.hpp"
+#include "tests/client/quantization_call.hpp"
+#include "tests/reference/bits.hpp"
+
+namespace lyk::test {
+namespace {
+
+client::Registry::Options with(std::vector<std::string> variables = {}) {
+  return {.environment = {std::move(variables)},
+          .built_in = {.driver = "libnone_such.so", .fatbin = "/none"}};
+}
+
+std::string run(client::Registry& registry, QuantizationCall& call) {
+  const auto done = registry.call(call.slot, call.arguments());
+  return done ? std::string{} : str(info(done.error().code).name, ": ", done.error().message);
+}
+
+std::string run(QuantizationCall& call) {
+  client::Registry registry{with()};
+  return run(registry, call);
+}
+
+// ---- results
+
+class QuantizationSlots : public testing::TestWithParam<std::string_view> {};
+
+TEST_P(QuantizationSlots, GiveTheBitsOfPyTorchOnAProcessorWhoeverRuns) {
+  for (const char* name : {"cpu", "reference"}) {
+    client::Registry registry{with({str("LIBREYOLO_KERNELS=", name)})};
+    EXPECT_STREQ(registry.first(GetParam()).value(), name);
+    for (const auto& [rows, columns] : {std::pair{3, 80}, std::pair{1, 1}, std::pair{5, 256}}) {
+      QuantizationCall forward{GetParam()};
+      fill(forward, {rows, columns});
+      EXPECT_EQ(run(registry, forward), "");
+      expect_same(forward.last().floats(), of_oracle(forward, OracleOf::cpu));
+      if (GetParam().starts_with("unpack"))
+        continue;
+      QuantizationCall backward{GetParam()};
+      fill_backward(backward, {rows, columns});
+      EXPECT_EQ(run(registry, backward), "");
+      expect_same(backward.last().floats(), of_oracle(backward, OracleOf::cpu));
+    }
+  }
+}
+
+TEST_P(QuantizationSlots, HaveThreeImplementationsAndNeedNoWorkspaceOnTheHost) {
+  client::Registry registry{with()};
+  std::string names;
+  for (const auto& state : registry.states(GetParam()))
+    names += str(state.name, state.is_active ? " " : "- ");
+  EXPECT_EQ(names, "cuda cpu reference ");
+  QuantizationCall call{GetParam()};
+  fill(call);
+  const auto& slot = *client::find_quantization_slot(GetParam());
+  EXPECT_EQ(client::quantization_workspace_bytes(slot, call.arguments()).value(), 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(All,
+                         QuantizationSlots,
+                         testing::ValuesIn(quantization_slot_names),
+                         [](const auto& slot) { return std::string{slot.param}; });
+
+// ---- layouts
+
+// Weight (2, 3, 2, 2) in channels_last, with a channel axis of 1, against the same row-major.
+TEST(Quantization, KeepsTheOrderOfADenseTensor) {
+  const Shape shape{2, 3, 2, 2};
+  QuantizationCall plain{"fake_quant_int8_per_channel"};
+  QuantizationCall last{"fake_quant_int8_per_channel"};
+  Floats values;
+  for (int i = 0; i < 24; ++i)
+    values.push_back(0.37F * static_cast<float>(i * i % 17) - 2);
+  Floats moved(24);
+  const auto place = [](int i) {
+    return (i / 12) * 12 + (i / 4 % 3) + (i / 2 % 2) * 6 + (i % 2) * 3;
+  };
+  for (int i = 0; i < 24; ++i)
+    moved[static_cast<std::size_t>(place(i))] = values[static_cast<std::size_t>(i)];
+  for (QuantizationCall* call : {&plain, &last}) {
+    call->channel.channel_axis = 1;
+    call->parameters = &call->channel;
+    call->add(shape, call == &last ? moved : values);
+    call->add_none();
+    call->add_output(shape);
+    if (call == &last)
+      call->tensor(0).strides = call->last().strides = {12, 1, 6, 3};
+    EXPECT_EQ(run(*call), "");
+  }
+  const Floats expected = plain.last().floats();
+  const Floats actual = last.last().floats();
+  for (int i = 0; i < 24; ++i)
+    EXPECT_EQ(actual[static_cast<std::size_t>(place(i))], expected[static_cast<std::size_t>(i)]);
+}
+
+// ---- scales
+
+Floats fp8(const Shape& scale_shape, const Floats& scale, const Shape& scale_strides = {}) {
+  QuantizationCall call{"fake_quant_fp8"};
+  call.add({2, 3}, {1, -2, 3, 40, 5.5F, 0.06F});
+  call.add(scale_shape, scale).strides = scale_strides;
+  call.add_output({2, 3});
+  EXPECT_EQ(run(call), "");
+  return call.last().floats();
+}
+
+TEST(Quantization, BroadcastsTheScaleOfFp8AsPyTorchDoes) {
+  const Floats whole = fp8({1}, {0.01F});
+  expect_same(fp8({}, {0.01F}), whole);
+  expect_same(fp8({1, 1, 1}, {0.01F}), whole);
+  expect_same(fp8({2, 1}, {0.01F, 0.01F}), whole);
+  expect_same(fp8({2, 1}, {0.01F}, {0, 0}), whole);  // expanded
+  expect_same(fp8({3}, {0.01F, 0.01F, 0.01F}), whole);
+  const Floats rows = fp8({2, 1}, {0.01F, 0.3F});
+  EXPECT_EQ(rows[0], whole[0]);
+  EXPECT_NE(rows[4], whole[4]);
+}
+
+TEST(Quantization, BroadcastsTheScaleOfGroups) {
+  const auto grouped = [](const Shape& scale_shape, const Floats& scale) {
+    QuantizationCall call{"fake_quant_int_grouped"};
+    call.grouping.group_size = 2;
+    call.parameters = &call.grouping;
+    call.add({2, 4}, {1, -2, 3, 4, 5.5F, 0.6F, -7, 8});
+    call.add(scale_shape, scale);
+    call.add_output({2, 4});
+    EXPECT_EQ(run(call), "");
+    return call.last().floats();
+  };
+  const Floats whole = grouped({2, 2}, {0.5F, 0.5F, 0.5F, 0.5F});
+  expect_same(grouped({1}, {0.5F}), whole);
+  expect_same(grouped({2}, {0.5F, 0.5F}), whole);
+  expect_same(grouped({2, 1}, {0.5F, 0.5F}), whole);
+  expect_same(grouped({1, 2}, {0.5F, 0.5F}), whole);
+}
+
+// ---- bad input
+
+struct BadInput {
+  std::string_view slot;
+  std::function<void(QuantizationCall&)> change;
+  const char* says;
+};
+
+lyk_dtype half() {
+  return {LYK_DTYPE_FLOAT, 16, 1};
+}
+
+// What LibreYOLO raises for.
+const std::vector<BadInput>& raised() {
+  static const std::vector<BadInput> rows{
+      {"fake_quant_int8_per_channel", [](auto& c) { c.channel.channel_axis = -1; },
+       "parameters: channel_axis -1 is not 0 to 1"},
+      {"fake_quant_int8_per_channel", [](auto& c) { c.channel.channel_axis = 2; },
+       "parameters: channel_axis 2 is not 0 to 1"},
+      {"fake_quant_int8_per_channel", [](auto& c) { c.parameters = nullptr; }, "parameters: NULL"},
+      {"fake_quant_int8_per_channel",
+       [](auto& c) {
+         c.tensor(0).shape = c.last().shape = {0, 80};
+       },
+       "weight: it has no elements"},
+      {"fake_quant_int8_per_channel", [](auto& c) { c.tensor(0).shape = c.last().shape = {}; },
+       "weight: 0 dimensions, at least 1"},
+      {"fake_quant_int8_affine", [](auto& c) { c.tensor(1).shape = {2}; }, "lo: 2 elements, not 1"},
+      {"fake_quant_fp8", [](auto& c) { c.tensor(1).shape = {7}; },
+       "scale: size 7 of dimension 0 does not broadcast to x, which has 80"},
+      {"fake_quant_int_grouped",
+       [](auto& c) {
+         c.tensor(0).shape = c.last().shape = {0, 80};
+       },
+       "weight: it has no rows"},
+      {"fake_quant_int_grouped", [](auto& c) { c.tensor(0).shape = c.last().shape = {240}; },
+       "weight: 1 dimensions, not 2"},
+      {"fake_quant_int_grouped", [](auto& c) { c.grouping.group_size = 0; },
+       "parameters: group_size is 0"},
+      {"fake_quant_nvfp4_weight", [](auto& c) { c.tensor(1).shape = {3}; },
+       "tensor_amax: 3 elements, not 1"},
+      {"fake_quant_nvfp4_dynamic",
+       [](auto& c) {
+         c.tensor(0).shape = c.last().shape = {3, 0};
+       },
+       "x: it has no elements"},
+      {"fake_quant_mxfp4_weight", [](auto& c) { c.tensor(0).shape = c.last().shape = {}; },
+       "x: 0 dimensions, at least 1"},
+      {"fake_quant_mxfp4_dynamic",
+       [](auto& c) {
+         c.last().shape = {3, 79};
+       },
+       "output: size 79 of dimension 1, where x has 80"},
+      {"unpack_int_grouped", [](auto& c) { c.grouping.bits = 3; },
+       "parameters: bits is 3, not 2 or 4"},
+      {"unpack_int_grouped",
+       [](auto& c) {
+         c.tensor(0).shape = c.tensor(1).shape = c.last().shape = {0, 8};
+       },
+       "payload: it has no elements"},
+      {"unpack_int_grouped", [](auto& c) { c.grouping.group_size = 36; },
+       "payload: a row holds 96 codes, which is no multiple of 36, the group_size"},
+      {"unpack_int_grouped",
+       [](auto& c) {
+         c.tensor(1).shape = {3, 2};
+       },
+       "scale: size 2 of dimension 1 does not broadcast to 3 x 3"},
+      {"unpack_int_grouped",
+       [](auto& c) {
+         c.last().shape = {3, 97};
+       },
+       "output: 97 columns, and a row of payload holds 96"},
+      {"unpack_nvfp4",
+       [](auto& c) {
+         c.tensor(1).shape = {3, 4};
+       },
+       "block_scale: 4 columns, and a row of payload has 5 blocks"},
+      {"unpack_nvfp4", [](auto& c) { c.tensor(0).tensor.dtype = half(); },
+       "payload: dtype code 2 of 16 bits and 1 lanes is not uint8"},
+      {"fake_quant_fp8", [](auto& c) { c.last().tensor.data = c.tensor(0).tensor.data; },
+       "output: it overlaps x"},
+      {"fake_quant_fp8",
+       [](auto& c) {
+         c.tensor(1).tensor.device = {LYK_DEVICE_CUDA, 0};
+       },
+       "scale: it is on device 2:0, and x on 1:0"},
+      {"fake_quant_fp8", [](auto& c) { c.operation = 5; },
+       "operation: 5 is neither LYK_FORWARD nor LYK_BACKWARD"},
+      {"fake_quant_fp8", [](auto& c) { c.add_output({1}); }, "tensor_count: 4, not 3"},
+  };
+  return rows;
+}
+
+TEST(Quantization, RefusesByNameWhatLibreYoloRaisesFor) {
+  for (const BadInput& row : raised()) {
+    QuantizationCall call{row.slot};
+    fill(call);
+    row.change(call);
+    EXPECT_EQ(run(call), str("invalid_argument: ", row.says)) << row.slot;
+  }
+}
+
+// What it computes, and we do not.
+TEST(Quantization, LeavesToTheCallerWhatItDoesNotTake) {
+  const std::vector<BadInput> rows{
+      {"fake_quant_int8_affine", [](auto& c) { c.tensor(0).tensor.dtype = half(); },
+       "x is not float32"},
+      {"fake_quant_fp8", [](auto& c) { c.tensor(1).tensor.dtype = half(); },
+       "scale is not float32"},
+      {"fake_quant_fp8",
+       [](auto& c) {
+         c.tensor(1).shape = {3, 80};
+       },
+       "scale has several axes"},
+      {"fake_quant_fp8",
+       [](auto& c) {
+         c.tensor(1).shape = {2, 1, 1};
+       },
+       "scale has more elements than x along one axis"},
+      {"fake_quant_fp8",
+       [](auto& c) {
+         c.last().strides = {1, 3};
+       },
+       "output does not lie as x"},
+      {"fake_quant_int_grouped", [](auto& c) { c.grouping.bits = 9; }, "bits is 9, not 2 to 8"},
+      {"fake_quant_mxfp4_dynamic",
+       [](auto& c) {
+         c.tensor(0).strides = {1, 3};
+       },
+       "x is not dense and row-major"},
+      {"unpack_nvfp4",
+       [](auto& c) {
+         c.tensor(0).shape = {0, 40};
+         c.tensor(1).shape = {0, 5};
+         c.last().shape = {0, 80};
+       },
+       "payload has no elements"},
+  };
+  for (const BadInput& row : rows) {
+    QuantizationCall call{row.slot};
+    fill(call);
+    row.change(call);
+    EXPECT_EQ(run(call), str("not_eligible: ", row.slot, ": cuda: the tensors are not on a GPU; ",
+                             "cpu: ", row.says, "; reference: ", row.says));
+  }
+}
+
+TEST(Quantization, HasDoneWhatIsEmptyWhereLibreYoloReturnsIt) {
+  for (const std::string_view slot : {"fake_quant_int8_affine", "fake_quant_fp8",
+                                      "fake_quant_mxfp4_weight", "fake_quant_nvfp4_weight"}) {
+    QuantizationCall call{slot};
+    fill(call);
+    call.tensor(0).shape = call.last().shape = {0, 80};
+    EXPECT_EQ(run(call), "");
+  }
+  QuantizationCall call{"fake_quant_int_grouped"};
+  fill(call);
+  call.tensor(0).shape = call.last().shape = {3, 0};
+  EXPECT_EQ(run(call), "");
+}
+
+TEST(Quantization, HasNoBackwardOfUnpacking) {
+  QuantizationCall call{"unpack_nvfp4"};
+  fill(call);
+  call.flags = LYK_NEEDS_GRADIENT;
+  EXPECT_EQ(run(call),
+            "not_eligible: unpack_nvfp4: cuda: it has no backward; cpu: it has no "
+            "backward; reference: it has no backward");
+  call.operation = LYK_BACKWARD;
+  EXPECT_EQ(run(call), "not_eligible: unpack_nvfp4 has no backward");
+}
+
+// ---- the environment
+
+TEST(Quantization, RunsWhatTheEnvironmentLeaves) {
+  const std::vector<std::pair<const char*, const char*>> rows{
+      {"LIBREYOLO_KERNELS=off", "reference"},
+      {"LIBREYOLO_KERNELS=lyk", "cuda"},
+      {"LIBREYOLO_KERNELS=cpu", "cpu"},
+      {"LIBREYOLO_KERNELS=triton", "reference"},
+      {"LIBREYOLO_QUANT_KERNELS=reference", "reference"},
+      {"LIBREYOLO_HUB_KERNELS=0", "cuda"},
+      {"LIBREYOLO_KERNELS_DETERMINISTIC=1", "cuda"},
+      {"LIBREYOLO_KERNELS_DISABLE=fake_quant_fp8:cuda", "cpu"},
+      {"LIBREYOLO_KERNELS_DISABLE=fake_quant_fp8:cuda,fake_quant_fp8:cpu", "reference"},
+      {"LIBREYOLO_KERNELS_DISABLE=fake_quant_fp8", "slot fake_quant_fp8: nothing can run"},
+  };
+  for (const auto& [variable, expected] : rows) {
+    client::Registry registry{with({variable})};
+    const auto first = registry.first("fake_quant_fp8");
+    EXPECT_EQ(first ? *first : first.error().message, std::string{expected}) << variable;
+  }
+}
+
+}  // namespace
+}  // namespace lyk::test
