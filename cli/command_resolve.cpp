@@ -46,6 +46,7 @@ std::string as_json(const wire::ResolveReply& reply) {
   document.member("proof", proof_name(reply.proof));
   document.member("file", reply.file);
   document.member("pin", reply.pin);
+  document.member("deterministic", reply.deterministic);
   add_refused(document, reply.refused);
   document.end_object();
   return std::move(document).finish();

@@ -143,7 +143,19 @@ struct Asked {
   const SlotName& slot;
   const wire::Pin& pin;
   const client::MachineGpu& gpu;
+  bool deterministic;  // LIBREYOLO_KERNELS_DETERMINISTIC
 };
+
+bool marks_forward(const wire::ResolveReply& reply) {
+  const auto& passes = reply.deterministic;
+  return std::find(passes.begin(), passes.end(), "forward") != passes.end();
+}
+
+Obstacle not_deterministic(const wire::Pin& pin) {
+  constexpr std::string_view variable = "LIBREYOLO_KERNELS_DETERMINISTIC";
+  return {{Code::not_eligible, str(variable, ": the pin does not mark its forward deterministic")},
+          str("unset ", variable, ", or mark it in ", pin.source)};
+}
 
 Outlook ask_for_image(const Asked& asked,
                       client::Connection& connection,
@@ -155,6 +167,10 @@ Outlook ask_for_image(const Asked& asked,
   const auto image = connection.resolve(std::move(call));
   if (!image) {
     out.obstacle = without_image(image.error(), asked.slot.text());
+    return out;
+  }
+  if (asked.deterministic && !marks_forward(image->reply)) {
+    out.obstacle = not_deterministic(asked.pin);
     return out;
   }
   if (thoroughness == Thoroughness::try_out) {
@@ -211,7 +227,8 @@ Outlooks look_out(const Invocation& invocation,
     }
     const wire::Pin* pin = find_pin(*situation.service, slot.text());
     for (const client::MachineGpu& gpu : kinds(situation))
-      out.rows.push_back(ask_for_image({slot, *pin, gpu}, *connection, invocation, thoroughness));
+      out.rows.push_back(ask_for_image({slot, *pin, gpu, situation.policy.deterministic},
+                                       *connection, invocation, thoroughness));
   }
   for (Outlook& row : out.rows)
     if (row.obstacle)
