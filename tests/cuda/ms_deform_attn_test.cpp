@@ -174,16 +174,16 @@ TEST(MsDeformAttnOnCuda, DeterministicBackwardKeepsInfinitiesAndNaNInTheirChanne
                 std::vector<float>{infinity, nan, 3.25F, nan});
 }
 
-// A product that is too large for a float, beside one that is not.
+// Products and a sum that are too large for a float, beside one that is not.
 TEST(MsDeformAttnOnCuda, DeterministicBackwardOverflowsInItsChannelAlone) {
   const DeformCase given{.name = "", .shapes = {1, 1}, .channels = 4, .queries = 2, .points = 1};
   DeformTensors tensors = tensors_of(given, 7);
   tensors.locations.assign(tensors.locations.size(), 0.5F);
   tensors.weights.assign(tensors.weights.size(), 4.0F);
-  tensors.grad_output = {1e38F, -1e38F, 5e37F, 0x1p100F, 1, 1, 1, 0x1p100F};
+  tensors.grad_output = {1e38F, -1e38F, 5e37F, 0x1p100F, 1, 1, 5e37F, 0x1p100F};
   for (const std::uint64_t order : thread_orders)
     expect_same(backward_on_cuda(given, tensors, Backward::deterministic, {.order = order}).value,
-                std::vector<float>{infinity, -infinity, 2e38F, 0x1p103F});
+                std::vector<float>{infinity, -infinity, infinity, 0x1p103F});
 }
 
 TEST(MsDeformAttnOnCuda, DeterministicBackwardKeepsTheSmallestGradients) {
@@ -263,6 +263,36 @@ TEST(MsDeformAttnOnCuda, GradientsOfLocationsAndWeightsAreSumsInTheOrderOfTheKer
                   std::vector<float>{expected.weight, expected.x, expected.y});
     }
   }
+}
+
+TEST(MsDeformAttnOnCuda, WhatOnePointAddsToTheGradientOfValueHasTheOraclesBits) {
+  const DeformCase given{.name = "", .shapes = {3, 3}, .channels = 16, .queries = 1, .points = 1};
+  DeformTensors tensors = tensors_of(given, 13);
+  for (const float x : {0.17F, 0.181F, 0.23F, 0.3F}) {
+    const float y = x + 0.0051F;
+    tensors.locations = {x, y};
+    const float lx = std::fma(x, 3.0F, -0.5F);
+    const float ly = std::fma(y, 3.0F, -0.5F);
+    const std::array<float, 4> taps{(1 - ly) * (1 - lx), (1 - ly) * lx, ly * (1 - lx), ly * lx};
+    constexpr std::array<std::size_t, 4> cells{0, 1, 3, 4};
+    std::vector<float> expected(tensors.value.size());
+    for (std::size_t tap = 0; tap < taps.size(); ++tap)
+      for (std::size_t channel = 0; channel < given.channels; ++channel)
+        expected[cells[tap] * given.channels + channel] =
+            taps[tap] * (tensors.grad_output[channel] * tensors.weights[0]);
+    for (const Backward backward : {Backward::atomic, Backward::deterministic})
+      expect_same(backward_on_cuda(given, tensors, backward, {}).value, expected);
+  }
+}
+
+TEST(MsDeformAttnOnCuda, DeterministicBackwardRoundsItsSumOnceToNearest) {
+  const DeformCase given{.name = "", .shapes = {1, 1}, .channels = 4, .queries = 3, .points = 1};
+  DeformTensors tensors = tensors_of(given, 14);
+  tensors.locations.assign(tensors.locations.size(), 0.5F);
+  tensors.weights.assign(tensors.weights.size(), 1.0F);
+  tensors.grad_output = {1, 1, -1, 1, 0x1p-24F, 0x1p-24F, -0x1p-24F, 0, 0x1p-25F, 0, -0x1p-25F, 0};
+  expect_same(backward_on_cuda(given, tensors, Backward::deterministic, {}).value,
+              std::vector<float>{0x1.000002p0F, 1, -0x1.000002p0F, 1});
 }
 
 // A type of value that holds the numbers as well, another place of its elements: what is summed

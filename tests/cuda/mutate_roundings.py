@@ -45,6 +45,9 @@ EXACT = {
         "exact: a level from a level",
     "arithmetic.cuh: __fmul_rn: const float value = __fmul_rn(__uint_as_float((code & 7) << 22), 0x1p126F);":
         "exact: a power of two",
+    "ms_deform_attn_gather.cu: __fsub_rn: "
+    "const float rest = __fmaf_rn(term, format.to_upper, -__fsub_rn(upper, FixedPoint::magic));":
+        "exact: a whole number and one more",
 }
 
 
