@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <utility>
 
 #include "cli/help.hpp"
 #include "cli/output.hpp"
 #include "cli/service.hpp"
 #include "cli/state_names.hpp"
+#include "client/fatbin_file.hpp"
+#include "client/quantization.hpp"
 #include "proto/launch_abi.hpp"
 #include "proto/text.hpp"
 
@@ -19,9 +22,9 @@ std::string command(std::string_view words) {
   return str(program_name, ' ', words);
 }
 
-Obstacle forbidden(const std::string& by) {
+Obstacle forbidden(const std::string& by, std::string_view name) {
   // "LIBREYOLO_HUB_KERNELS=0", "LIBREYOLO_KERNELS_DISABLE names ms_deform_attn".
-  return {{Code::not_eligible, str(by, ": ", client::hub_name, " may not run")},
+  return {{Code::not_eligible, str(by, ": ", name, " may not run")},
           str("unset ", by.substr(0, by.find_first_of("= ")))};
 }
 
@@ -115,6 +118,8 @@ std::vector<SlotName> slots_of(const Situation& situation) {
   std::vector<std::string> names;
   for (const std::string_view name : client::launchable_slots())
     names.emplace_back(name);
+  for (const client::QuantizationSlot& slot : client::quantization_slots())
+    names.emplace_back(slot.name);
   if (situation.service)
     for (const wire::Pin& pin : situation.service->pins.pins)
       if (pin.abi && std::find(names.begin(), names.end(), pin.slot) == names.end())
@@ -193,7 +198,7 @@ Outlook ask_for_image(const Asked& asked,
 
 std::optional<Obstacle> first_obstacle(std::string_view slot, const Situation& situation) {
   if (const auto by = client::forbidden_by(situation.policy, slot, client::hub_name); !by.empty())
-    return forbidden(by);
+    return forbidden(by, client::hub_name);
   if (!situation.policy.settings)
     return bad_variable(situation.policy.settings.error());
   if (!situation.gpus)
@@ -212,6 +217,72 @@ std::optional<Obstacle> first_obstacle(std::string_view slot, const Situation& s
   return std::nullopt;
 }
 
+namespace {
+
+// ---- what the library brings itself
+
+bool is_allowed(const Situation& situation, std::string_view slot, std::string_view name) {
+  return client::forbidden_by(situation.policy, slot, name).empty();
+}
+
+bool has_cuda(std::string_view slot) {
+  return client::has_launcher(slot) || client::find_quantization_slot(slot) != nullptr;
+}
+
+// Our own kernels, where `hub` does not run: in place of its obstacle, which is then only said.
+Outlook with_own_kernels(Outlook row, const client::MachineGpu& gpu, const Situation& situation) {
+  if (!row.obstacle || !has_cuda(row.slot) || !is_allowed(situation, row.slot, client::cuda_name))
+    return row;
+  row.gpu = gpu;
+  const auto there = client::FatbinFile{client::find_fatbin()}.check(gpu.device, gpu.number);
+  if (!there) {
+    if (client::find_quantization_slot(row.slot) != nullptr)
+      row.obstacle = Obstacle{there.error(), "install this release's library again"};
+    return row;
+  }
+  row.implementation = client::cuda_name;
+  row.reason = str("the library's own kernels, of ", client::fatbin_name);
+  if (client::has_launcher(row.slot))
+    row.reason += str("; not ", client::hub_name, ": ", row.obstacle->error.message);
+  row.obstacle.reset();
+  return row;
+}
+
+// A slot for which there is no pin: `cuda` on each kind of GPU; without one `cpu`, on the host.
+std::vector<Outlook> of_quantization(const std::string& slot, const Situation& situation) {
+  std::vector<Outlook> out;
+  const std::string by = client::forbidden_by(situation.policy, slot, client::cuda_name);
+  for (const client::MachineGpu& gpu : kinds(situation))
+    out.push_back(
+        with_own_kernels({slot, gpu, {}, {}, forbidden(by, client::cuda_name)}, gpu, situation));
+  if (!out.empty())
+    return out;
+  Outlook row{slot, {}, {}, {}, without_gpus(situation.gpus.error())};
+  if (is_allowed(situation, slot, client::cpu_name)) {
+    row.implementation = client::cpu_name;
+    row.reason = str("on host tensors: ", row.obstacle->error.message);
+    row.obstacle.reset();
+  }
+  return {row};
+}
+
+// The slot's rows where something keeps `hub` from every GPU.
+std::vector<Outlook> without_hub(const std::string& slot,
+                                 const Obstacle& obstacle,
+                                 const Situation& situation) {
+  const Outlook row{slot, {}, {}, {}, obstacle};
+  std::vector<Outlook> out;
+  for (const client::MachineGpu& gpu : kinds(situation))
+    if (Outlook own = with_own_kernels(row, gpu, situation); !own.obstacle)
+      out.push_back(std::move(own));
+  // On some kinds only: then the obstacle is not hidden.
+  if (out.size() != kinds(situation).size() || out.empty())
+    out.push_back(row);
+  return out;
+}
+
+}  // namespace
+
 Outlooks look_out(const Invocation& invocation,
                   Result<client::Connection> connection,
                   const std::vector<SlotName>& only,
@@ -221,8 +292,16 @@ Outlooks look_out(const Invocation& invocation,
                {}};
   const Situation& situation = out.situation;
   for (const SlotName& slot : only.empty() ? slots_of(situation) : only) {
-    if (auto obstacle = first_obstacle(slot.text(), situation)) {
-      out.rows.push_back({std::string{slot.text()}, {}, {}, {}, std::move(obstacle)});
+    const std::string name{slot.text()};
+    const auto add = [&](std::vector<Outlook> rows) {
+      std::move(rows.begin(), rows.end(), std::back_inserter(out.rows));
+    };
+    if (client::find_quantization_slot(name) != nullptr) {
+      add(of_quantization(name, situation));
+      continue;
+    }
+    if (const auto obstacle = first_obstacle(name, situation)) {
+      add(without_hub(name, *obstacle, situation));
       continue;
     }
     const wire::Pin* pin = find_pin(*situation.service, slot.text());

@@ -36,15 +36,15 @@ struct Situation {
   Result<ServiceView> service;
 };
 
-// In the order in which they have to be mended: environment, driver, service, pin, cache.
+// Of `hub`, in the order in which they have to be mended: environment, driver, service, pin, cache.
 std::optional<Obstacle> first_obstacle(std::string_view slot, const Situation& situation);
 
 // One slot on one kind of GPU.
 struct Outlook {
   std::string slot;
   std::optional<client::MachineGpu> gpu;  // the first of its kind; absent: no GPU was found
-  std::string implementation;             // "hub"; empty: none, for the reason of the obstacle
-  std::string reason;                     // one line
+  std::string implementation;  // "hub", "cuda", "cpu"; empty: none, for the reason of the obstacle
+  std::string reason;          // one line
   std::optional<Obstacle> obstacle;
 };
 
@@ -56,8 +56,9 @@ struct Outlooks {
 // `try_out` also loads each image, which takes a moment and some of the GPU's memory.
 enum class Thoroughness { ask, try_out };
 
-// Of every slot that can be accelerated: those that this release has a launcher for, and those that
-// pins with an ABI name; or of `only`.
+// Of every slot that can be accelerated: those that this release has code for, and those that pins
+// with an ABI name; or of `only`. `hub` before `cuda` on each kind of GPU; `cpu`, for host tensors,
+// where a slot that no pin is for finds no GPU.
 Outlooks look_out(const Invocation& invocation,
                   Result<client::Connection> connection,
                   const std::vector<SlotName>& only,

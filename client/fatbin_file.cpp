@@ -96,6 +96,11 @@ std::string find_fatbin() {
   return found == places.end() ? places.front() : *found;
 }
 
+Result<void> FatbinFile::check(const Device& device, std::int32_t number) const {
+  LYK_TRY_ASSIGN(const std::vector<std::byte> bytes, read_fatbin(path_));
+  return check_fatbin(bytes, path_, device, number);
+}
+
 Result<std::unique_ptr<Module>> FatbinFile::load(const Driver& driver,
                                                  std::int32_t number,
                                                  std::span<const std::string_view> symbols) const {

@@ -12,6 +12,7 @@
 
 #include "client/driver.hpp"
 #include "client/module.hpp"
+#include "proto/device.hpp"
 #include "proto/result.hpp"
 
 namespace lyk::client {
@@ -32,6 +33,9 @@ public:
   Result<std::unique_ptr<Module>> load(const Driver& driver,
                                        std::int32_t number,
                                        std::span<const std::string_view> symbols) const;
+
+  // Whether a GPU could get its code from it, without asking a driver. Errors: as load.
+  Result<void> check(const Device& device, std::int32_t number) const;
 
 private:
   const std::string path_;

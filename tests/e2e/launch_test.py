@@ -40,7 +40,9 @@ class Launch(unittest.TestCase):
     def machine(self, **more: str) -> dict:
         """The environment of a machine with the stand-in driver, which executes what the store holds."""
         blobs = [str(path) for path in (self.world.store / "blobs").rglob("*") if path.is_file()]
-        return {"LD_LIBRARY_PATH": str(SETTINGS.driver.parent), "SOFTCUDA_PTX_PATH": ":".join(blobs), **more}
+        # What the hub does is not to be covered up by the library's own kernels.
+        return {"LD_LIBRARY_PATH": str(SETTINGS.driver.parent), "SOFTCUDA_PTX_PATH": ":".join(blobs),
+                "LIBREYOLO_KERNELS": "hub", **more}
 
     def run_cli(self, *words: str, exit_code: int = 0, **machine: str):
         ran = self.world.run(*words, **self.machine(**machine))
@@ -48,7 +50,7 @@ class Launch(unittest.TestCase):
         return ran
 
     def outlook(self, exit_code: int = 0, **machine: str) -> list:
-        return self.run_cli("doctor", "--json", exit_code=exit_code, **machine).json()["outlook"]
+        return self.run_cli("doctor", SLOT, "--json", exit_code=exit_code, **machine).json()["outlook"]
 
     def run_example(self, *words: str, exit_code: int = 0, **machine: str):
         environment = self.world.environment(**self.machine(**machine))
@@ -102,7 +104,7 @@ class Launch(unittest.TestCase):
         self.assertEqual(ran.stderr.count("\n"), 1, ran.stderr)
 
     def test_doctor_names_one_obstacle_after_the_other(self):
-        no_driver = self.world.run("doctor", "--json", LD_LIBRARY_PATH="")
+        no_driver = self.world.run("doctor", SLOT, "--json", LD_LIBRARY_PATH="")
         self.assertEqual(no_driver.exit_code, NO_DRIVER, no_driver.err)
         self.assertEqual(no_driver.json()["outlook"][0]["code"], "no_driver")
         row = self.outlook(exit_code=THREE)[0]
@@ -118,6 +120,21 @@ class Launch(unittest.TestCase):
         self.assertEqual([row["gpu"] for row in rows], [0, 1])
         self.assertIn("sm_75 ptx", rows[0]["reason"])  # machine code of sm_80 is not for an Orin
         self.assertIn("sm_90 cubin", rows[1]["reason"])
+
+    def test_doctor_tells_of_the_librarys_own_kernels(self):
+        rows = self.run_cli("doctor", "--json", LIBREYOLO_KERNELS="").json()["outlook"]
+        self.assertEqual(len(rows), 11)
+        self.assertEqual({row["implementation"] for row in rows}, {"cuda"})
+        self.assertIn("; not hub: ", rows[0]["reason"])
+        no_gpu = self.world.run("doctor", "fake_quant_fp8", "--json", LD_LIBRARY_PATH="").json()["outlook"]
+        self.assertEqual([row["implementation"] for row in no_gpu], ["cpu"])
+
+    def test_doctor_calls_nothing_runnable_that_is_not_as_deterministic_as_asked(self):
+        self.run_cli("fetch", SLOT)
+        row = self.outlook(exit_code=THREE, LIBREYOLO_KERNELS_DETERMINISTIC="1")[0]
+        self.assertEqual((row["code"], row["reason"]),
+                         ("not_eligible",
+                          "LIBREYOLO_KERNELS_DETERMINISTIC: the pin does not mark its forward deterministic"))
 
     def test_doctor_finds_what_only_the_driver_can_say(self):
         self.run_cli("fetch", SLOT)
