@@ -83,12 +83,12 @@ constexpr bool is_group_of_quads(std::uint32_t group_size) {
 
 // Elements one after another, whatever their scale.
 constexpr Grid run_grid(std::uint64_t elements, std::uint32_t resident_blocks) {
-  constexpr std::uint64_t elements_per_block = 256 * 4 * 2;
+  constexpr std::uint64_t elements_per_block = 2048;  // two quads to a thread
   return {.x = blocks_for(quotient_up(elements, elements_per_block), resident_blocks)};
 }
 
 constexpr Grid quads_grid(std::uint64_t quads, std::uint32_t resident_blocks) {
-  constexpr std::uint64_t quads_per_block = 256 * 2;
+  constexpr std::uint64_t quads_per_block = 512;  // two to a thread
   return {.x = blocks_for(quotient_up(quads, quads_per_block), resident_blocks)};
 }
 
@@ -100,7 +100,7 @@ constexpr Grid groups_grid(std::uint64_t groups, std::uint32_t resident_blocks) 
 
 // A block to a row, two quads to a thread as long as a block can be that large.
 constexpr std::uint32_t row_threads(std::uint64_t row_elements) {
-  constexpr std::uint64_t elements_per_warp = 32 * 4 * 2;
+  constexpr std::uint64_t elements_per_warp = 256;
   return static_cast<std::uint32_t>(
       32 * std::clamp<std::uint64_t>(quotient_up(row_elements, elements_per_warp), 1, 32));
 }

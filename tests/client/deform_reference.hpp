@@ -84,7 +84,8 @@ private:
     const double top = std::floor(y);
     const double left = std::floor(x);
     for (int corner = 0; corner < 4; ++corner) {
-      const double cy = top + corner / 2;
+      const int below = corner / 2;
+      const double cy = top + below;
       const double cx = left + corner % 2;
       const bool is_inside =
           cy >= 0 && cx >= 0 && cy < static_cast<double>(height) && cx < static_cast<double>(width);

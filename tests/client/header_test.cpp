@@ -195,6 +195,7 @@ void test_a_workspace_is_needed_for_level_starts() {
 
 }  // namespace
 
+// NOLINTNEXTLINE(bugprone-exception-escape): it would end the test, which is right
 int main() {
   CHECK(lyk_set_message_callback(collect_warning, nullptr) == LYK_OK);
   test_an_implementation_runs_until_its_owner_ends();

@@ -2,6 +2,7 @@
 // process, keeps what happened to it for good, and a lost context cannot be had back.
 #pragma once
 
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,7 +41,7 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 // is not. How the child ended is said too, if it did not end well.
 inline std::string in_child(const Variables& variables, const std::function<std::string()>& body) {
   std::array<int, 2> ends{};
-  if (::pipe(ends.data()) != 0)
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0)
     std::abort();
   const pid_t child = ::fork();
   if (child == 0) {

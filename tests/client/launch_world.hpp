@@ -98,7 +98,7 @@ public:
   // In which the service of this world is found.
   client::Environment environment(std::vector<std::string> variables) {
     variables.push_back(str("LIBREYOLO_KERNELS_SOCKET=", folder_ / "socket"));
-    variables.push_back("LIBREYOLO_KERNELS_EXEC=0");
+    variables.emplace_back("LIBREYOLO_KERNELS_EXEC=0");
     return {std::move(variables)};
   }
 

@@ -35,6 +35,7 @@ struct CUgraphExec_st;
     (CUgraphExec_st * *executable, CUgraph_st * graph, std::uint64_t flags))                 \
   X(graph_launch, "cuGraphLaunch", (CUgraphExec_st * executable, lyk_cu_stream stream))
 
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration, which takes none
 #define LYK_TEST_CU_MEMBER(member, name, parameters) lyk_cu_result(*member) parameters = nullptr;
 struct HostFunctions {
   LYK_TEST_CU(LYK_TEST_CU_MEMBER)

@@ -2,10 +2,10 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <string>
 
 #include "tests/client/in_child.hpp"
@@ -28,7 +28,7 @@ bool is_sigpipe_blocked() {
 // Standard error becomes a pipe; its other end is returned.
 int pipe_standard_error() {
   std::array<int, 2> ends{};
-  EXPECT_EQ(::pipe(ends.data()), 0);
+  EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
   EXPECT_EQ(::dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
   EXPECT_EQ(::close(ends[1]), 0);
   return ends[0];

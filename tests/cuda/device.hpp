@@ -27,7 +27,7 @@ public:
   // Device memory with these elements, `shift` elements past a multiple of 256 bytes.
   template <typename Element>
   Element* put(std::span<const Element> values, std::size_t shift = 0) {
-    Element* const at = allocate<Element>(values.size(), shift);
+    auto* const at = allocate<Element>(values.size(), shift);
     write(reinterpret_cast<std::uintptr_t>(at), std::as_bytes(values));
     return at;
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 // What a host compiler lacks of CUDA.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): CUDA's names
 #define __device__
 static float __fmaf_rn(float a, float b, float c) {
   return std::fmaf(a, b, c);
@@ -27,6 +28,7 @@ template <typename T>
 static void atomicAdd(T* target, T value) {
   *target += value;
 }
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 using std::floor;
 
 #include <deform_attn_device.cuh>
@@ -85,7 +87,8 @@ double plain_output(const Case& c, int index) {
   double sum = 0;
   for (int l = 0; l < c.sizes.levels; ++l) {
     const auto level = static_cast<std::size_t>(l);
-    const std::int64_t height = c.shapes[2 * level], width = c.shapes[2 * level + 1];
+    const std::int64_t height = c.shapes[2 * level];
+    const std::int64_t width = c.shapes[2 * level + 1];
     for (int p = 0; p < c.sizes.points; ++p) {
       const auto k =
           static_cast<std::size_t>((place.sample * c.sizes.levels + l) * c.sizes.points + p);

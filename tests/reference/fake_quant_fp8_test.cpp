@@ -13,7 +13,6 @@ using lyk::test::expect_same;
 using lyk::test::from_bits;
 using lyk::test::infinity;
 using lyk::test::nan;
-using lyk::test::normal_floats;
 using slots::FakeQuantFp8;
 using Floats = std::vector<float>;
 

@@ -9,7 +9,6 @@
 namespace lyk::reference::test {
 namespace {
 
-using lyk::test::bits_of;
 using lyk::test::expect_same;
 using lyk::test::from_bits;
 using lyk::test::infinity;

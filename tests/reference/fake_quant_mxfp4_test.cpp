@@ -13,7 +13,6 @@ namespace {
 using lyk::test::expect_same;
 using lyk::test::infinity;
 using lyk::test::nan;
-using lyk::test::normal_floats;
 using slots::Log2Rule;
 using Floats = std::vector<float>;
 

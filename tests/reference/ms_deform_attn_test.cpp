@@ -103,11 +103,12 @@ Problem<Scalar> one_level(std::int64_t height,
                           std::int64_t width,
                           std::vector<Scalar> value,
                           std::vector<Scalar> locations) {
+  const std::size_t queries = locations.size() / 2;
   Problem<Scalar> problem{.sizes = {.batch = 1,
                                     .cells = static_cast<std::size_t>(height * width),
                                     .heads = 1,
                                     .channels = 1,
-                                    .queries = locations.size() / 2,
+                                    .queries = queries,
                                     .levels = 1,
                                     .points = 1},
                           .shapes = {height, width},

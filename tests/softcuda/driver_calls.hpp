@@ -18,8 +18,8 @@
 namespace softcuda {
 
 // For the messages of failed expectations: the code as a number.
-inline void PrintTo(Status status,
-                    std::ostream* out) {  // NOLINT(readability-identifier-naming): gtest
+// NOLINTNEXTLINE(readability-identifier-naming): gtest's name for it
+inline void PrintTo(Status status, std::ostream* out) {
   *out << static_cast<int>(status);
 }
 
@@ -180,7 +180,7 @@ public:
 private:
   struct State;
   // Owns the pointer that it gets, since the gate may be gone when its turn comes.
-  static void wait_for(void* state);
+  static void wait_for(void* given);
 
   std::shared_ptr<State> state_ = make_state();
   static std::shared_ptr<State> make_state();

@@ -241,7 +241,7 @@ TEST(SoftcudaContext, HasANumberThatNoneBeforeHadAlsoWhereItsHandleStays) {
     std::uint64_t first = 0;
     std::uint64_t later = 0;
     EXPECT_EQ(cuda.cuCtxGetId(nullptr, &first), Status::invalid_context);
-    const ContextHandle context = use_device(cuda, 0);
+    auto* const context = use_device(cuda, 0);
     EXPECT_EQ(cuda.cuCtxGetId(context, &first), ok);
     EXPECT_EQ(cuda.cuCtxGetId(nullptr, &later), ok);
     EXPECT_EQ(later, first);

@@ -78,7 +78,7 @@ TEST(SoftcudaDevices, TellWhatTheyAre) {
              EXPECT_EQ(cuda.cuDeviceGet(&device, 1), ok);
              EXPECT_EQ(device, 1);
              std::array<int, 3> values{};
-             EXPECT_EQ(cuda.cuDeviceGetAttribute(&values[0], capability_major, 1), ok);
+             EXPECT_EQ(cuda.cuDeviceGetAttribute(values.data(), capability_major, 1), ok);
              EXPECT_EQ(cuda.cuDeviceGetAttribute(&values[1], capability_minor, 1), ok);
              EXPECT_EQ(cuda.cuDeviceGetAttribute(&values[2], integrated, 1), ok);
              EXPECT_EQ(values, (std::array{8, 7, 1}));

@@ -26,7 +26,7 @@ Status check_copy(Copy copy, CopyKind kind);
 
 Status copy_now(Context& context, Copy copy, CopyKind kind, DefaultStream zero);
 Status copy_async(
-    Context& context, Copy copy, CopyKind kind, StreamHandle stream, DefaultStream zero);
+    Context& context, Copy copy, CopyKind kind, StreamHandle handle, DefaultStream zero);
 
 // `count` elements of `element_bytes` bytes, each the low bytes of `value`.
 struct Fill {
@@ -36,6 +36,6 @@ struct Fill {
   std::size_t count = 0;
 };
 Status fill_now(Context& context, Fill fill, DefaultStream zero);
-Status fill_async(Context& context, Fill fill, StreamHandle stream, DefaultStream zero);
+Status fill_async(Context& context, Fill fill, StreamHandle handle, DefaultStream zero);
 
 }  // namespace softcuda

@@ -8,6 +8,7 @@ namespace softcuda {
 namespace {
 
 constexpr std::size_t function_count = 0
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a term of the sum that surrounds it
 #define SOFTCUDA_FUNCTION(exported, base, since, stream) +1
 #include "tests/fakes/softcuda/functions.inc"
 #undef SOFTCUDA_FUNCTION

@@ -57,7 +57,7 @@ Status unload(Process& state, LibraryHandle handle) {
 
 }  // namespace
 
-// NOLINTNEXTLINE(readability-function-size): the driver's signature
+// NOLINTNEXTLINE(readability-function-size,readability-non-const-parameter): the driver's signature
 SOFTCUDA_API Status cuLibraryLoadData(LibraryHandle* out,
                                       const void* code,
                                       int* jit_options,

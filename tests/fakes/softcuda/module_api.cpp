@@ -61,6 +61,7 @@ SOFTCUDA_API Status cuModuleLoadData(ModuleHandle* out, const void* image) {
               [&](Context& context) { return load_pointer(context, out, image); });
 }
 
+// NOLINTNEXTLINE(readability-non-const-parameter): the driver's signature
 SOFTCUDA_API Status cuModuleLoadDataEx(
     ModuleHandle* out, const void* image, unsigned count, int* options, void** values) {
   return call(Function::cuModuleLoadDataEx, {{"image", image}, result("out", out)},

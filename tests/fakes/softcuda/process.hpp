@@ -38,7 +38,7 @@ struct DeviceState {
 };
 
 struct Process {
-  explicit Process(lyk::Result<Settings> read);
+  explicit Process(lyk::Result<Settings> from);
 
   const lyk::Result<Settings> read;
   const Settings settings;  // the defaults where `read` is an Error

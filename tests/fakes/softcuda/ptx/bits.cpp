@@ -68,7 +68,7 @@ Step look_up_3_or(const Instruction& in, Thread& thread) {
 template <typename T>
 Step shift_left(const Instruction& in, Thread& thread) {
   const auto by = get<std::uint32_t>(thread, in.b);
-  const std::uint64_t value = get<T>(thread, in.a);
+  const std::uint64_t value{get<T>(thread, in.a)};
   put(thread, in.d, by >= 8 * sizeof(T) ? T{0} : static_cast<T>(value << by));
   return Step::next;
 }

@@ -20,7 +20,7 @@ Step extract_field(const Instruction& in, Thread& thread) {
   constexpr std::uint32_t top = 8 * sizeof(T) - 1;
   const std::uint32_t position = get<std::uint32_t>(thread, in.b) & 0xff;
   const std::uint32_t length = get<std::uint32_t>(thread, in.c) & 0xff;
-  const std::uint64_t bits = get<std::make_unsigned_t<T>>(thread, in.a);
+  const std::uint64_t bits{get<std::make_unsigned_t<T>>(thread, in.a)};
   std::uint64_t fill = 0;
   if (std::is_signed_v<T> && length != 0)
     fill = bits >> std::min(position + length - 1, top) & 1;
@@ -86,8 +86,8 @@ Step reverse_bits(const Instruction& in, Thread& thread) {
 
 // Ones from bit a on, b of them. `flags`: whether both are taken modulo 32.
 Step make_mask(const Instruction& in, Thread& thread) {
-  std::uint32_t position = get<std::uint32_t>(thread, in.a);
-  std::uint32_t width = get<std::uint32_t>(thread, in.b);
+  auto position = get<std::uint32_t>(thread, in.a);
+  auto width = get<std::uint32_t>(thread, in.b);
   if (static_cast<Amount>(in.flags) == Amount::wrap) {
     position &= 31;
     width &= 31;
