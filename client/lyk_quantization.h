@@ -10,17 +10,17 @@
  *  1. All tensors are on one device. Outputs have the shape of what they stand for, are written
  *     whole, and overlap nothing: no call works in place.
  *  2. Elements are float32 where nothing else is said, in inputs, outputs and gradients alike.
- * Where a slot says "16 bits", `cuda` takes weight or x, output and gradients as float16 or
- * bfloat16 as well, all of one type, and computes in float32. Every other dtype is
- * LYK_NOT_ELIGIBLE: what LibreYOLO computes for those is not this.
+ *     Where a slot says "16 bits", `cuda` takes weight or x, output and gradients as float16 or
+ *     bfloat16 as well, all of one type, and computes in float32. Every other dtype is
+ *     LYK_NOT_ELIGIBLE: what LibreYOLO computes for those is not this.
  *  3. "Dense in any order" is a tensor without gaps whose axes lie in memory in any order, as
  *     channels_last: outputs and gradients must then lie in the same order. Every other tensor is
  *     row-major and dense but for scales, whose strides are free where nothing is said. Another
  *     layout is LYK_NOT_ELIGIBLE, and so are more than eight dimensions.
  *  4. The bits are those of LibreYOLO's reference on the tensors' device. Host tensors: PyTorch on
- * a CPU, which divides a tensor by a number as IEEE 754 does. CUDA tensors: PyTorch on CUDA, which
- *     multiplies with the number's reciprocal there. kernels/reference states every formula, one
- *     rounding a line. All implementations of a slot agree, and are deterministic.
+ *     a CPU, which divides a tensor by a number as IEEE 754 does. CUDA tensors: PyTorch on CUDA,
+ *     which multiplies with the number's reciprocal there. kernels/reference states every formula,
+ *     one rounding a line. All implementations of a slot agree, and are deterministic.
  *  5. What LibreYOLO raises for is LYK_INVALID_ARGUMENT, and the text begins with the argument that
  *     is wrong: "scale: 3 elements, and weight has 4 channels". What it computes and this library
  *     does not is LYK_NOT_ELIGIBLE.
