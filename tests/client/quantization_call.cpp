@@ -1,5 +1,6 @@
 #include "tests/client/quantization_call.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <random>
@@ -149,15 +150,15 @@ Floats unpack(QuantizationCall& call, slots::ScalarDivision division) {
 
 Floats OwnTensor::floats() const {
   Floats out(bytes.size() / sizeof(float));
-  std::memcpy(out.data(), bytes.data(), bytes.size());
+  std::ranges::copy(bytes, std::as_writable_bytes(std::span{out}).begin());
   return out;
 }
 
 OwnTensor& QuantizationCall::add(const Shape& shape, const Floats& values) {
   OwnTensor& out = owned_.emplace_back();
   out.shape = shape;
-  out.bytes.resize(values.size() * sizeof(float));
-  std::memcpy(out.bytes.data(), values.data(), out.bytes.size());
+  const auto source = std::as_bytes(std::span{values});
+  out.bytes.assign(source.begin(), source.end());
   out.tensor.data = out.bytes.data();
   out.tensor.device = {LYK_DEVICE_CPU, 0};
   out.tensor.dtype = {LYK_DTYPE_FLOAT, 32, 1};
