@@ -156,16 +156,22 @@ Registry::Slot& Registry::make_slot(std::string_view name, Check check) {
   slot_hashes_[index] = hash_of(name);
   publish(*slots_[index], next_view(*slots_[index], policy_));
   slot_count_.store(index + 1, std::memory_order_release);
+  std::size_t at = slot_hashes_[index] % places_.size();
+  while (places_[at].load(std::memory_order_relaxed) != 0)
+    at = (at + 1) % places_.size();
+  places_[at].store(static_cast<std::uint8_t>(index + 1), std::memory_order_release);
   return *slots_[index];
 }
 
 Registry::Slot* Registry::find(std::string_view name) const {
   const std::uint64_t hash = hash_of(name);
-  const std::size_t count = slot_count_.load(std::memory_order_acquire);
-  for (std::size_t i = 0; i < count; ++i)
-    if (slot_hashes_[i] == hash && slots_[i]->name == name)
-      return slots_[i].get();
-  return nullptr;
+  for (std::size_t at = hash % places_.size();; at = (at + 1) % places_.size()) {
+    const std::size_t place = places_[at].load(std::memory_order_acquire);
+    if (place == 0)
+      return nullptr;
+    if (slot_hashes_[place - 1] == hash && slots_[place - 1]->name == name)
+      return slots_[place - 1].get();
+  }
 }
 
 Result<Registry::Slot*> Registry::find_or_make(std::string_view name) {

@@ -149,6 +149,9 @@ private:
   std::atomic<std::size_t> slot_count_{0};
   std::array<std::unique_ptr<Slot>, limits::slots_per_process_max> slots_;
   std::array<std::uint64_t, limits::slots_per_process_max> slot_hashes_{};
+  // Where a call finds its slot: one more than its number, at its hash or the next free place after
+  // that. Half of them stay 0, so that every search ends.
+  std::array<std::atomic<std::uint8_t>, 2 * limits::slots_per_process_max> places_{};
   std::unique_ptr<BuiltIns> built_ins_;
 };
 
