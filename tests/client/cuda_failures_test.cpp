@@ -179,7 +179,7 @@ std::string run_case(const std::string& injection, lyk_cu_result result) {
   });
 }
 
-constexpr std::size_t shares = 4;
+constexpr std::size_t shares = 16;
 
 class CudaFailureShare : public testing::TestWithParam<std::size_t> {};
 
