@@ -10,6 +10,8 @@
 #include "client/c_interface.hpp"
 #include "client/launching.hpp"
 #include "client/ms_deform_attn.hpp"
+#include "client/ms_deform_fill.hpp"
+#include "client/own_kernels.hpp"
 #include "client/tensor_checks.hpp"
 #include "kernels/cuda/deform_launch.hpp"
 #include "proto/text.hpp"
@@ -44,20 +46,6 @@ constexpr std::size_t gather_place = 9;
 constexpr std::size_t cast_place = 12;
 constexpr std::size_t scan_place = 14;
 constexpr std::size_t list_place = 15;
-
-std::optional<ElementCode> code_of(const lyk_tensor& tensor) {
-  if (is_float32(tensor))
-    return ElementCode::f32;
-  if (tensor.dtype.bits != 16)
-    return std::nullopt;
-  if (tensor.dtype.code == LYK_DTYPE_FLOAT)
-    return ElementCode::f16;
-  return tensor.dtype.code == LYK_DTYPE_BFLOAT ? std::optional{ElementCode::bf16} : std::nullopt;
-}
-
-std::size_t place_of(ElementCode code) {
-  return static_cast<std::size_t>(code);
-}
 
 cuda::DeformSizes cuda_sizes(const DeformSizes& sizes) {
   const auto count = [](std::int64_t size) { return static_cast<std::uint64_t>(size); };
@@ -96,12 +84,12 @@ Result<void> check_tensor_taken(const lyk_arguments& arguments,
   if (!is_on_gpu(tensor))
     return Error{Code::not_eligible, str(rule.name, " is not on a GPU")};
   if (rule.elements == Elements::floating) {
-    const auto code = code_of(tensor);
+    const auto code = element_code(tensor);
     if (!code)
       return Error{Code::not_eligible,
                    str(rule.name, " is neither float32 nor float16 nor bfloat16")};
     const std::size_t kin = kin_of(place, arguments.operation);
-    if (code != code_of(*arguments.tensors[kin]))
+    if (code != element_code(*arguments.tensors[kin]))
       return Error{Code::not_eligible, str(rule.name, " is not of the type of ",
                                            ms_deform_attn_rules(arguments.operation)[kin].name)};
   }
@@ -153,33 +141,19 @@ Result<void> check_room(const lyk_arguments& arguments) {
 
 struct DeformLaunch {
   const lyk_arguments& arguments;
-  const lyk_cu_functions& cu;
-  const Module& module;
-  lyk_cu_stream stream;
+  OwnKernels own;
   cuda::DeformSizes sizes;
   ElementCode type;  // of value
 
-  lyk_cu_deviceptr at(std::size_t place) const { return address(*arguments.tensors[place]); }
   void* data(std::size_t place) const { return data_of<void>(*arguments.tensors[place]); }
-  std::uint32_t residents(std::size_t place) const { return module.kernels[place].resident_blocks; }
+  std::uint32_t residents(std::size_t place) const {
+    return own.module.kernels[place].resident_blocks;
+  }
   // Behind the starts of the levels.
   std::uintptr_t workspace() const {
     return reinterpret_cast<std::uintptr_t>(arguments.workspace) + starts_bytes(arguments);
   }
 };
-
-template <typename Arguments>
-Result<void> launch(const DeformLaunch& call,
-                    std::size_t place,
-                    const cuda::Grid& grid,
-                    Arguments arguments) {
-  std::array<void*, 1> parameters{&arguments};
-  LYK_TRY_CUDA(call.cu,
-               launch_kernel(call.module.kernels[place].function, grid.x, grid.y, 1, grid.threads,
-                             1, 1, 0, call.stream, parameters.data(), nullptr),
-               str("launch ", symbols[place]));
-  return {};
-}
 
 cuda::DeformStrides strides_of(const lyk_tensor& value) {
   const CellStrides strides = cell_strides(value);
@@ -189,23 +163,26 @@ cuda::DeformStrides strides_of(const lyk_tensor& value) {
           .channel = static_cast<std::int32_t>(strides.channel)};
 }
 
+// A pointer of a number that the driver gave.
+template <typename Element>
+Element* pointer(std::uintptr_t number) {
+  return reinterpret_cast<Element*>(number);  // NOLINT(performance-no-int-to-ptr)
+}
+
 cuda::MsDeformAttn inputs_of(const DeformLaunch& call) {
   const lyk_arguments& arguments = call.arguments;
   const auto tensor = [&](std::size_t place) -> const lyk_tensor& {
     return *arguments.tensors[place];
   };
-  const bool has_starts = arguments.tensors[LYK_MS_DEFORM_ATTN_LEVEL_START_INDEX] != nullptr;
   cuda::MsDeformAttn out{
       .value = call.data(LYK_MS_DEFORM_ATTN_VALUE),
       .spatial_shapes = data_of<const std::int64_t>(tensor(LYK_MS_DEFORM_ATTN_SPATIAL_SHAPES)),
-      .level_start_index =
-          has_starts ? data_of<const std::int64_t>(tensor(LYK_MS_DEFORM_ATTN_LEVEL_START_INDEX))
-                     : static_cast<const std::int64_t*>(arguments.workspace),
+      .level_start_index = pointer<const std::int64_t>(level_starts_of(arguments)),
       .locations = call.data(LYK_MS_DEFORM_ATTN_SAMPLING_LOCATIONS),
       .weights = call.data(LYK_MS_DEFORM_ATTN_ATTENTION_WEIGHTS),
       .value_strides = strides_of(tensor(LYK_MS_DEFORM_ATTN_VALUE)),
-      .locations_type = *code_of(tensor(LYK_MS_DEFORM_ATTN_SAMPLING_LOCATIONS)),
-      .weights_type = *code_of(tensor(LYK_MS_DEFORM_ATTN_ATTENTION_WEIGHTS))};
+      .locations_type = *element_code(tensor(LYK_MS_DEFORM_ATTN_SAMPLING_LOCATIONS)),
+      .weights_type = *element_code(tensor(LYK_MS_DEFORM_ATTN_ATTENTION_WEIGHTS))};
   cuda::set_sizes(out, call.sizes, call.type);
   return out;
 }
@@ -214,7 +191,7 @@ Result<void> enqueue_forward(const DeformLaunch& call) {
   cuda::MsDeformAttn arguments = inputs_of(call);
   arguments.output = call.data(LYK_MS_DEFORM_ATTN_OUTPUT);
   const std::size_t place = forward_place + place_of(call.type);
-  return launch(call, place,
+  return launch(call.own, place,
                 cuda::rows_of_lanes(arguments, arguments.chunks.value, call.residents(place)),
                 arguments);
 }
@@ -229,12 +206,6 @@ cuda::MsDeformAttn backward_arguments(const DeformLaunch& call) {
   return out;
 }
 
-// A pointer of a number that the driver gave.
-template <typename Element>
-Element* pointer(std::uintptr_t number) {
-  return reinterpret_cast<Element*>(number);  // NOLINT(performance-no-int-to-ptr)
-}
-
 Result<void> enqueue_atomic(const DeformLaunch& call) {
   cuda::MsDeformAttn arguments = backward_arguments(call);
   const std::size_t place = atomic_place + place_of(call.type);
@@ -246,9 +217,10 @@ Result<void> enqueue_atomic(const DeformLaunch& call) {
     arguments.grad_value = pointer<void>(call.workspace());
     arguments.grad_value_strides = cuda::dense_strides(call.sizes);
   }
-  LYK_TRY(fill_zero(call.cu, reinterpret_cast<std::uintptr_t>(arguments.grad_value), sum_bytes,
-                    is_narrow ? "workspace" : "grad_value", call.stream));
-  LYK_TRY(launch(call, place, cuda::rows_of_lanes(arguments, 1, call.residents(place)), arguments));
+  LYK_TRY(fill_zero(call.own.cu, reinterpret_cast<std::uintptr_t>(arguments.grad_value), sum_bytes,
+                    is_narrow ? "workspace" : "grad_value", call.own.stream));
+  LYK_TRY(
+      launch(call.own, place, cuda::rows_of_lanes(arguments, 1, call.residents(place)), arguments));
   if (!is_narrow)
     return {};
   const cuda::DeformCast cast{.from = static_cast<const float*>(arguments.grad_value),
@@ -259,7 +231,7 @@ Result<void> enqueue_atomic(const DeformLaunch& call) {
                               .heads = arguments.heads,
                               .channels = cuda::divisor_of(call.sizes.channels)};
   const std::size_t place_of_cast = cast_place + place_of(call.type) - 1;
-  return launch(call, place_of_cast, cuda::cast_grid(call.sizes, call.residents(place_of_cast)),
+  return launch(call.own, place_of_cast, cuda::cast_grid(call.sizes, call.residents(place_of_cast)),
                 cast);
 }
 
@@ -270,15 +242,17 @@ Result<void> enqueue_deterministic(const DeformLaunch& call) {
   arguments.bins = {.counts = pointer<std::uint32_t>(begin),
                     .bounds = pointer<std::uint32_t>(begin + space.bounds),
                     .entries = pointer<std::uint32_t>(begin + space.entries)};
-  LYK_TRY(fill_zero(call.cu, begin, space.zeroed_bytes, "workspace", call.stream));
+  LYK_TRY(fill_zero(call.own.cu, begin, space.zeroed_bytes, "workspace", call.own.stream));
   const std::size_t count = count_place + place_of(call.type);
-  LYK_TRY(launch(call, count, cuda::rows_of_lanes(arguments, 1, call.residents(count)), arguments));
-  LYK_TRY(launch(call, scan_place, cuda::segments_grid(call.sizes, call.residents(scan_place)),
+  LYK_TRY(
+      launch(call.own, count, cuda::rows_of_lanes(arguments, 1, call.residents(count)), arguments));
+  LYK_TRY(launch(call.own, scan_place, cuda::segments_grid(call.sizes, call.residents(scan_place)),
                  arguments));
-  LYK_TRY(launch(call, list_place, cuda::samples_grid(call.sizes, call.residents(list_place)),
+  LYK_TRY(launch(call.own, list_place, cuda::samples_grid(call.sizes, call.residents(list_place)),
                  arguments));
   const std::size_t gather = gather_place + place_of(call.type);
-  return launch(call, gather, cuda::cells_of_lanes(arguments, call.residents(gather)), arguments);
+  return launch(call.own, gather, cuda::cells_of_lanes(arguments, call.residents(gather)),
+                arguments);
 }
 
 KernelSet kernels_of(ElementCode type, std::uint32_t operation, std::uint32_t flags) {
@@ -293,28 +267,11 @@ KernelSet kernels_of(ElementCode type, std::uint32_t operation, std::uint32_t fl
 }
 
 Result<void> enqueue(const DeformLaunch& call) {
-  if (call.arguments.tensors[LYK_MS_DEFORM_ATTN_LEVEL_START_INDEX] == nullptr)
-    LYK_TRY(write_level_starts(call.cu, reinterpret_cast<std::uintptr_t>(call.arguments.workspace),
-                               host_spatial_shapes_of(call.arguments), call.stream));
+  LYK_TRY(write_missing_level_starts(call.own.cu, call.arguments, call.own.stream));
   if (call.arguments.operation == LYK_FORWARD)
     return enqueue_forward(call);
   return (call.arguments.flags & LYK_DETERMINISTIC) != 0 ? enqueue_deterministic(call)
                                                          : enqueue_atomic(call);
-}
-
-// Where there is nothing to compute. Those of outputs that have elements are zero then.
-Result<void> fill_outputs(const lyk_cu_functions& cu,
-                          const lyk_arguments& arguments,
-                          lyk_cu_stream stream) {
-  const auto rules = ms_deform_attn_rules(arguments.operation);
-  for (std::size_t i = 0; i < rules.size(); ++i) {
-    if (rules[i].access != Access::writes)
-      continue;
-    const lyk_tensor& tensor = *arguments.tensors[i];
-    const auto bytes = static_cast<std::uint64_t>(element_count(tensor)) * tensor.dtype.bits / 8;
-    LYK_TRY(fill_zero(cu, address(tensor), bytes, rules[i].name, stream));
-  }
-  return {};
 }
 
 }  // namespace
@@ -326,7 +283,7 @@ std::span<const std::string_view> cuda_ms_deform_attn_symbols() {
 std::uint64_t cuda_ms_deform_attn_backward_bytes(const lyk_tensor& value,
                                                  const lyk_tensor& sampling_locations,
                                                  std::uint32_t flags) {
-  const auto type = code_of(value);
+  const auto type = element_code(value);
   const auto sizes = cuda_sizes(ms_deform_attn_sizes(value, sampling_locations));
   if (!type || !is_on_gpu(value) || !cuda::are_deform_sizes_in_reach(sizes))
     return 0;
@@ -344,18 +301,13 @@ Result<void> run_cuda_ms_deform_attn(DeviceCode& code, const lyk_arguments& argu
     return fill_outputs(cu, arguments, gpu.stream);
 
   LYK_TRY_ASSIGN(Module * module, code.module(*gpu.driver, gpu.number, gpu.stream));
-  const ElementCode type = *code_of(*arguments.tensors[LYK_MS_DEFORM_ATTN_VALUE]);
+  const ElementCode type = *element_code(*arguments.tensors[LYK_MS_DEFORM_ATTN_VALUE]);
   const PickedKernels backward{*module, kernels_of(type, LYK_BACKWARD, arguments.flags)};
   LYK_TRY(check_backward_follows(cu, backward.all(), arguments));
   const PickedKernels picked{*module, kernels_of(type, arguments.operation, arguments.flags)};
-  LYK_TRY_ASSIGN(FirstRun first, FirstRun::begin(cu, picked.all(), gpu.stream));
-  auto enqueued = enqueue({arguments, cu, *module, gpu.stream, cuda_sizes(sizes), type});
-  if (enqueued)
-    enqueued = first.finish();
-  // As in `hub`: the stream was clean before.
-  if (!enqueued && first.is_first())
-    return code.lost(gpu.number, *module, std::move(enqueued).error());
-  return enqueued;
+  return run_kernels(code, gpu, *module, picked.all(), [&] {
+    return enqueue({arguments, {cu, *module, symbols, gpu.stream}, cuda_sizes(sizes), type});
+  });
 }
 
 }  // namespace lyk::client

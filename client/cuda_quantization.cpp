@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <optional>
-#include <utility>
 
 #include "client/quantization_layout.hpp"
-#include "kernels/cuda/launch.hpp"
 #include "proto/check.hpp"
 #include "proto/text.hpp"
 
@@ -15,11 +13,9 @@ namespace {
 
 // ---- what all of them use
 
-// The place of an element type in a row of symbols.
+// REQUIRES: a type that check_elements has let pass.
 std::size_t type_place(const lyk_tensor& tensor) {
-  if (is_float32(tensor))
-    return 0;
-  return tensor.dtype.code == LYK_DTYPE_FLOAT ? 1 : 2;
+  return place_of(*element_code(tensor));
 }
 
 std::size_t direction_place(std::uint32_t operation) {
@@ -49,28 +45,15 @@ std::uint64_t elements_of(const CudaCall& call) {
 std::uint32_t residents(const CudaCall& call, std::size_t place, std::uint32_t threads = 256) {
   constexpr std::uint32_t asked_threads = 256;
   return std::max<std::uint32_t>(
-      call.module.kernels[place].resident_blocks * asked_threads / threads, 1);
-}
-
-template <typename Arguments>
-Result<void> launch(const CudaCall& call,
-                    std::size_t place,
-                    const cuda::Grid& grid,
-                    Arguments arguments) {
-  std::array<void*, 1> parameters{&arguments};
-  LYK_TRY_CUDA(call.cu,
-               launch_kernel(call.module.kernels[place].function, grid.x, grid.y, 1, grid.threads,
-                             1, 1, 0, call.stream, parameters.data(), nullptr),
-               str("launch ", cuda_slot(call.slot.name).symbols[place]));
-  return {};
+      call.own.module.kernels[place].resident_blocks * asked_threads / threads, 1);
 }
 
 // Backward of what passes its gradient through.
 Result<void> copy_gradient(const CudaCall& call) {
   const lyk_tensor& from = *call.arguments.tensors[call.slot.inputs];
   const lyk_tensor& to = *call.arguments.tensors[call.slot.inputs + 1];
-  return copy_bytes(call.cu, address(to), address(from), elements_of(call) * sizeof(float),
-                    {"grad_output", call.stream});
+  return copy_bytes(call.own.cu, address(to), address(from), elements_of(call) * sizeof(float),
+                    {"grad_output", call.own.stream});
 }
 
 constexpr KernelSet one(std::size_t place) {
@@ -127,24 +110,25 @@ Result<void> enqueue_int8_per_channel(const CudaCall& call) {
                                  .inner = cuda::divisor_of(inner),
                                  .channels = cuda::divisor_of(count)};
   if (channels.scale == nullptr && outer == 1)
-    return launch(call, place,
+    return launch(call.own, place,
                   cuda::rows_grid(count, inner, residents(call, place, cuda::row_threads(inner))),
                   arguments);
   if (channels.scale == nullptr) {
     auto* const amax = static_cast<std::uint32_t*>(call.arguments.workspace);
-    LYK_TRY(fill_zero(call.cu, reinterpret_cast<std::uintptr_t>(amax), count * sizeof(*amax),
-                      "workspace", call.stream));
+    LYK_TRY(fill_zero(call.own.cu, reinterpret_cast<std::uintptr_t>(amax), count * sizeof(*amax),
+                      "workspace", call.own.stream));
     const cuda::Amax amax_arguments{.x = arguments.weight,
                                     .amax = amax,
                                     .elements = arguments.elements,
                                     .inner = arguments.inner,
                                     .channels = arguments.channels};
-    LYK_TRY(launch(call, channels_amax_place,
+    LYK_TRY(launch(call.own, channels_amax_place,
                    cuda::channels_grid(outer, count * inner, residents(call, channels_amax_place)),
                    amax_arguments));
     arguments.amax = amax;
   }
-  return launch(call, place, cuda::run_grid(arguments.elements, residents(call, place)), arguments);
+  return launch(call.own, place, cuda::run_grid(arguments.elements, residents(call, place)),
+                arguments);
 }
 
 // ---- fake_quant_int8_affine
@@ -173,7 +157,8 @@ Result<void> enqueue_int8_affine(const CudaCall& call) {
                                    .lo = numbers_at(call, LYK_FAKE_QUANT_INT8_AFFINE_LO),
                                    .hi = numbers_at(call, LYK_FAKE_QUANT_INT8_AFFINE_HI),
                                    .elements = elements_of(call)};
-  return launch(call, place, cuda::run_grid(arguments.elements, residents(call, place)), arguments);
+  return launch(call.own, place, cuda::run_grid(arguments.elements, residents(call, place)),
+                arguments);
 }
 
 // ---- fake_quant_fp8
@@ -201,7 +186,7 @@ Result<void> enqueue_fp8(const CudaCall& call) {
                             .elements = elements_of(call),
                             .inner = cuda::divisor_of(channels.axis.inner),
                             .channels = cuda::divisor_of(channels.axis.channels)};
-  return launch(call, 0, cuda::run_grid(arguments.elements, residents(call, 0)), arguments);
+  return launch(call.own, 0, cuda::run_grid(arguments.elements, residents(call, 0)), arguments);
 }
 
 // ---- fake_quant_int_grouped
@@ -242,10 +227,10 @@ Result<void> enqueue_int_grouped(const CudaCall& call) {
   if (!cuda::is_group_of_quads(arguments.group_size)) {
     const std::uint64_t groups =
         grouping.rows * cuda::quotient_up(grouping.columns, arguments.group_size);
-    return launch(call, 1, cuda::groups_grid(groups, residents(call, 1)), arguments);
+    return launch(call.own, 1, cuda::groups_grid(groups, residents(call, 1)), arguments);
   }
   const std::uint64_t quads = arguments.shape.rows * arguments.shape.quads_per_row.value;
-  return launch(call, 0, cuda::quads_grid(quads, residents(call, 0)), arguments);
+  return launch(call.own, 0, cuda::quads_grid(quads, residents(call, 0)), arguments);
 }
 
 // ---- nvfp4 and mxfp4
@@ -274,7 +259,7 @@ Result<void> launch_blocks(const CudaCall& call, std::uint64_t width, const floa
                                    .tensor_amax = tensor_amax,
                                    .shape = cuda::grouped_rows(rows.rows, rows.columns, width)};
   const std::uint64_t quads = arguments.shape.rows * arguments.shape.quads_per_row.value;
-  return launch(call, place, cuda::quads_grid(quads, residents(call, place)), arguments);
+  return launch(call.own, place, cuda::quads_grid(quads, residents(call, place)), arguments);
 }
 
 Result<void> enqueue_nvfp4_weight(const CudaCall& call) {
@@ -284,12 +269,12 @@ Result<void> enqueue_nvfp4_weight(const CudaCall& call) {
 
 Result<void> enqueue_nvfp4_dynamic(const CudaCall& call) {
   void* const amax = call.arguments.workspace;
-  LYK_TRY(fill_zero(call.cu, reinterpret_cast<std::uintptr_t>(amax), sizeof(std::uint32_t),
-                    "workspace", call.stream));
+  LYK_TRY(fill_zero(call.own.cu, reinterpret_cast<std::uintptr_t>(amax), sizeof(std::uint32_t),
+                    "workspace", call.own.stream));
   const cuda::Amax arguments{.x = at(call, LYK_FAKE_QUANT_NVFP4_DYNAMIC_X),
                              .amax = static_cast<std::uint32_t*>(amax),
                              .elements = elements_of(call)};
-  LYK_TRY(launch(call, tensor_amax_place,
+  LYK_TRY(launch(call.own, tensor_amax_place,
                  cuda::run_grid(arguments.elements, residents(call, tensor_amax_place)),
                  arguments));
   return launch_blocks(call, slots::nvfp4_block, static_cast<const float*>(amax));
@@ -328,7 +313,8 @@ Result<void> enqueue_unpack_int_grouped(const CudaCall& call) {
       .group_size = cuda::divisor_of(grouping.group_size),
       .bits = grouping.bits};
   return launch(
-      call, 0, cuda::quads_grid(arguments.rows * arguments.quads_per_row.value, residents(call, 0)),
+      call.own, 0,
+      cuda::quads_grid(arguments.rows * arguments.quads_per_row.value, residents(call, 0)),
       arguments);
 }
 
@@ -348,7 +334,8 @@ Result<void> enqueue_unpack_nvfp4(const CudaCall& call) {
   else
     arguments.block_scale_e4m3 = data_of<const std::uint8_t>(block_scale);
   return launch(
-      call, 0, cuda::quads_grid(arguments.rows * arguments.quads_per_row.value, residents(call, 0)),
+      call.own, 0,
+      cuda::quads_grid(arguments.rows * arguments.quads_per_row.value, residents(call, 0)),
       arguments);
 }
 
@@ -399,14 +386,9 @@ Result<void> run_on_cuda(DeviceCode& code,
   const PickedKernels backward{*module, kernels.kernels(arguments, LYK_BACKWARD)};
   LYK_TRY(check_backward_follows(cu, backward.all(), arguments));
   const PickedKernels picked{*module, kernels.kernels(arguments, arguments.operation)};
-  LYK_TRY_ASSIGN(FirstRun first, FirstRun::begin(cu, picked.all(), gpu.stream));
-  auto enqueued = kernels.enqueue({slot, arguments, cu, *module, gpu.stream});
-  if (enqueued)
-    enqueued = first.finish();
-  // As in `hub`: the stream was clean before.
-  if (!enqueued && first.is_first())
-    return code.lost(gpu.number, *module, std::move(enqueued).error());
-  return enqueued;
+  return run_kernels(code, gpu, *module, picked.all(), [&] {
+    return kernels.enqueue({slot, arguments, {cu, *module, kernels.symbols, gpu.stream}});
+  });
 }
 
 }  // namespace lyk::client

@@ -12,6 +12,7 @@
 #include "client/device_code.hpp"
 #include "client/launching.hpp"
 #include "client/lyk.h"
+#include "client/own_kernels.hpp"
 #include "client/quantization.hpp"
 #include "proto/result.hpp"
 
@@ -21,9 +22,7 @@ namespace lyk::client {
 struct CudaCall {
   const QuantizationSlot& slot;
   const lyk_arguments& arguments;
-  const lyk_cu_functions& cu;
-  const Module& module;
-  lyk_cu_stream stream;
+  OwnKernels own;
 };
 
 struct CudaSlot {

@@ -9,6 +9,7 @@
 #include "client/c_interface.hpp"
 #include "client/launching.hpp"
 #include "client/ms_deform_attn.hpp"
+#include "client/ms_deform_fill.hpp"
 #include "client/ms_deform_im2col.hpp"
 #include "client/tensor_checks.hpp"
 #include "proto/text.hpp"
@@ -16,8 +17,6 @@
 namespace lyk::client {
 
 namespace {
-
-constexpr std::int64_t float_bytes = 4;
 
 Result<void> check_takes(const lyk_arguments& arguments) {
   const auto rules = ms_deform_attn_rules(arguments.operation);
@@ -35,25 +34,6 @@ Result<void> check_takes(const lyk_arguments& arguments) {
   return {};
 }
 
-Result<void> fill_tensor(const lyk_cu_functions& cu,
-                         const lyk_tensor& tensor,
-                         std::string_view name,
-                         lyk_cu_stream stream) {
-  const auto bytes = static_cast<std::uint64_t>(element_count(tensor) * float_bytes);
-  return fill_zero(cu, address(tensor), bytes, name, stream);
-}
-
-// What the kernels add to, or everything that is written where there is nothing to compute.
-Result<void> fill_outputs(const lyk_cu_functions& cu,
-                          const lyk_arguments& arguments,
-                          lyk_cu_stream stream) {
-  const auto rules = ms_deform_attn_rules(arguments.operation);
-  for (std::size_t i = 0; i < rules.size(); ++i)
-    if (rules[i].access == Access::writes)
-      LYK_TRY(fill_tensor(cu, *arguments.tensors[i], rules[i].name, stream));
-  return {};
-}
-
 Result<void> fill_sums(const lyk_cu_functions& cu,
                        const lyk_arguments& arguments,
                        std::int64_t channels,
@@ -67,11 +47,9 @@ Result<void> fill_sums(const lyk_cu_functions& cu,
 
 DeformForward forward_tensors(const lyk_arguments& arguments) {
   const auto at = [&](std::size_t i) { return address(*arguments.tensors[i]); };
-  const bool has_starts = arguments.tensors[LYK_MS_DEFORM_ATTN_LEVEL_START_INDEX] != nullptr;
   return {.value = at(LYK_MS_DEFORM_ATTN_VALUE),
           .spatial_shapes = at(LYK_MS_DEFORM_ATTN_SPATIAL_SHAPES),
-          .level_starts = has_starts ? at(LYK_MS_DEFORM_ATTN_LEVEL_START_INDEX)
-                                     : reinterpret_cast<std::uintptr_t>(arguments.workspace),
+          .level_starts = level_starts_of(arguments),
           .locations = at(LYK_MS_DEFORM_ATTN_SAMPLING_LOCATIONS),
           .weights = at(LYK_MS_DEFORM_ATTN_ATTENTION_WEIGHTS),
           .output = at(LYK_MS_DEFORM_ATTN_OUTPUT)};
@@ -106,9 +84,7 @@ Result<void> enqueue(const lyk_cu_functions& cu,
                      const lyk_arguments& arguments) {
   auto* stream = static_cast<lyk_cu_stream>(arguments.stream);
   LYK_TRY(fill_sums(cu, arguments, sizes.channels, stream));
-  if (arguments.tensors[LYK_MS_DEFORM_ATTN_LEVEL_START_INDEX] == nullptr)
-    LYK_TRY(write_level_starts(cu, reinterpret_cast<std::uintptr_t>(arguments.workspace),
-                               host_spatial_shapes_of(arguments), stream));
+  LYK_TRY(write_missing_level_starts(cu, arguments, stream));
   return arguments.operation == LYK_FORWARD
              ? launch_forward(cu, kernel, sizes, forward_tensors(arguments), stream)
              : launch_backward(cu, kernel, sizes, backward_tensors(arguments), stream);
@@ -136,15 +112,8 @@ Result<void> run_hub_ms_deform_attn(DeviceCode& code, const lyk_arguments& argum
   const std::array backward{&module->kernels[deform_backward_kernel(sizes.channels).index]};
   LYK_TRY(check_backward_follows(cu, backward, arguments));
   const std::array kernels{&module->kernels[shape.index]};
-  LYK_TRY_ASSIGN(FirstRun first, FirstRun::begin(cu, kernels, gpu.stream));
-  auto enqueued = enqueue(cu, *kernels[0], sizes, arguments);
-  if (enqueued)
-    enqueued = first.finish();
-  // The stream was clean before; but an error that a context does not survive is the context's, and
-  // what runs beside us on another stream may be to blame.
-  if (!enqueued && first.is_first())
-    return code.lost(gpu.number, *module, std::move(enqueued).error());
-  return enqueued;
+  return run_kernels(code, gpu, *module, kernels,
+                     [&] { return enqueue(cu, *kernels[0], sizes, arguments); });
 }
 
 }  // namespace lyk::client

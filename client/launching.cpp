@@ -43,13 +43,14 @@ Result<void> check_no_capture_elsewhere(const lyk_cu_functions& cu, lyk_cu_strea
   return {};
 }
 
-// What came of a fill, the first look that the driver has at a caller's pointer.
-Result<void> check_fill(const lyk_cu_functions& cu,
-                        lyk_cu_result result,
-                        std::string_view argument) {
+// What came of a fill or a copy, the first look that the driver has at a caller's pointer.
+Result<void> check_taken(const lyk_cu_functions& cu,
+                         lyk_cu_result result,
+                         std::string_view action,
+                         std::string_view argument) {
   if (result == LYK_CU_SUCCESS)
     return {};
-  Error error = cuda_error(cu, result, "fill it");
+  Error error = cuda_error(cu, result, action);
   if (result == LYK_CU_INVALID_VALUE)
     return bad_argument(argument, error.message);
   return annotate(std::move(error), argument);
@@ -93,7 +94,15 @@ Result<void> fill_zero(const lyk_cu_functions& cu,
                        lyk_cu_stream stream) {
   if (bytes == 0)
     return {};
-  return check_fill(cu, cu.memset_d8_async(at, 0, bytes, stream), argument);
+  return check_taken(cu, cu.memset_d8_async(at, 0, bytes, stream), "fill it", argument);
+}
+
+Result<void> fill_word(const lyk_cu_functions& cu,
+                       lyk_cu_deviceptr at,
+                       std::uint32_t word,
+                       std::string_view argument,
+                       lyk_cu_stream stream) {
+  return check_taken(cu, cu.memset_d32_async(at, word, 1, stream), "fill it", argument);
 }
 
 Result<void> copy_bytes(const lyk_cu_functions& cu,
@@ -101,31 +110,8 @@ Result<void> copy_bytes(const lyk_cu_functions& cu,
                         lyk_cu_deviceptr from,
                         std::uint64_t bytes,
                         const CopyOf& what) {
-  const lyk_cu_result result = cu.memcpy_dtod_async(to, from, bytes, what.stream);
-  if (result == LYK_CU_SUCCESS)
-    return {};
-  Error error = cuda_error(cu, result, "copy it");
-  if (result == LYK_CU_INVALID_VALUE)
-    return bad_argument(what.argument, error.message);
-  return annotate(std::move(error), what.argument);
-}
-
-Result<void> write_level_starts(const lyk_cu_functions& cu,
-                                lyk_cu_deviceptr at,
-                                std::span<const std::int64_t> shapes,
-                                lyk_cu_stream stream) {
-  constexpr std::size_t start_bytes = sizeof(std::int64_t);
-  const std::size_t levels = shapes.size() / 2;
-  LYK_TRY(fill_zero(cu, at, start_bytes * levels, "workspace", stream));
-  std::int64_t start = 0;
-  for (std::size_t level = 1; level < levels; ++level) {
-    start += shapes[2 * level - 2] * shapes[2 * level - 1];
-    // Little-endian, and below 2^31: the low word is all.
-    LYK_TRY(check_fill(
-        cu, cu.memset_d32_async(at + level * start_bytes, static_cast<unsigned>(start), 1, stream),
-        "workspace"));
-  }
-  return {};
+  return check_taken(cu, cu.memcpy_dtod_async(to, from, bytes, what.stream), "copy it",
+                     what.argument);
 }
 
 }  // namespace lyk::client

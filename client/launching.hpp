@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "client/cuda_abi.h"
 #include "client/device_code.hpp"
@@ -59,11 +60,38 @@ Result<void> check_backward_follows(const lyk_cu_functions& cu,
                                     std::span<Kernel* const> backward,
                                     const lyk_arguments& arguments);
 
+// Runs `enqueue`, which returns Result<void>, as the first run of those of the kernels that have
+// not run before. Errors: as FirstRun::begin; what `enqueue` returns; what the kernels' first run
+// ends with, of which `code` is told.
+template <typename Enqueue>
+Result<void> run_kernels(DeviceCode& code,
+                         const ReadyGpu& gpu,
+                         const Module& module,
+                         std::span<Kernel* const> kernels,
+                         const Enqueue& enqueue) {
+  LYK_TRY_ASSIGN(FirstRun first, FirstRun::begin(gpu.driver->cu, kernels, gpu.stream));
+  Result<void> done = enqueue();
+  if (done)
+    done = first.finish();
+  // The stream was clean before; but an error that a context does not survive is the context's, and
+  // what runs beside us on another stream may be to blame.
+  if (!done && first.is_first())
+    return code.lost(gpu.number, module, std::move(done).error());
+  return done;
+}
+
 // Sets the memory of an argument to zero. Errors: invalid_argument, where it is the driver that
 // does not take the pointer; cuda_error.
 Result<void> fill_zero(const lyk_cu_functions& cu,
                        lyk_cu_deviceptr at,
                        std::uint64_t bytes,
+                       std::string_view argument,
+                       lyk_cu_stream stream);
+
+// Sets a 32-bit word. Errors: as fill_zero.
+Result<void> fill_word(const lyk_cu_functions& cu,
+                       lyk_cu_deviceptr at,
+                       std::uint32_t word,
                        std::string_view argument,
                        lyk_cu_stream stream);
 
@@ -77,13 +105,5 @@ Result<void> copy_bytes(const lyk_cu_functions& cu,
                         lyk_cu_deviceptr from,
                         std::uint64_t bytes,
                         const CopyOf& what);
-
-// Writes where each level begins, as 64-bit numbers, by fills alone: a copy from host memory would
-// make a capture remember an address that is gone when it is replayed. There are fewer than 2^31
-// cells. Errors: as fill_zero.
-Result<void> write_level_starts(const lyk_cu_functions& cu,
-                                lyk_cu_deviceptr at,
-                                std::span<const std::int64_t> shapes,
-                                lyk_cu_stream stream);
 
 }  // namespace lyk::client
