@@ -25,6 +25,7 @@ struct BuiltIns::OnCuda {
 
 struct BuiltIns::OnHost {
   const QuantizationSlot& slot;
+  const HostSlot& code;
   HostThreads* threads;  // null: the oracle
 };
 
@@ -125,12 +126,13 @@ void BuiltIns::add_quantization(const QuantizationSlot& slot) {
   }
   const auto run = [](void* user, const lyk_arguments* arguments) {
     const auto& on = *static_cast<const OnHost*>(user);
-    return run_on_processors([&] { return run_on_host(on.slot, *arguments, on.threads); });
+    return run_on_processors([&] { return run_on_host(on.slot, on.code, *arguments, on.threads); });
   };
   for (const std::string_view name : {cpu_name, reference_name}) {
     if (!has(name))
       continue;
-    OnHost& user = on_host_.emplace_back(OnHost{slot, name == cpu_name ? &threads_ : nullptr});
+    OnHost& user = on_host_.emplace_back(
+        OnHost{slot, host_slot(slot.name), name == cpu_name ? &threads_ : nullptr});
     all_.push_back({slot.name, name, run, &user, flags, nullptr});
   }
 }

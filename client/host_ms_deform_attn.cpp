@@ -39,8 +39,7 @@ Result<void> check_takes(const lyk_arguments& arguments) {
 
 template <typename Element>
 std::span<Element> elements_at(const lyk_arguments& arguments, std::size_t place) {
-  const lyk_tensor& tensor = *arguments.tensors[place];
-  return {data_of<Element>(tensor), static_cast<std::size_t>(element_count(tensor))};
+  return elements_of<Element>(*arguments.tensors[place]);
 }
 
 slots::ValueStrides strides_of(const lyk_tensor& value) {

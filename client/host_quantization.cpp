@@ -1,5 +1,6 @@
 #include "client/host_quantization.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -25,25 +26,11 @@
 #include "kernels/reference/fake_quant_nvfp4_weight.hpp"
 #include "kernels/reference/unpack_int_grouped.hpp"
 #include "kernels/reference/unpack_nvfp4.hpp"
-#include "proto/text.hpp"
+#include "proto/check.hpp"
 
 namespace lyk::client {
 
 namespace {
-
-// A call of one slot, and where it is run.
-struct HostCall {
-  const QuantizationSlot& slot;
-  const lyk_arguments& arguments;
-  const cpu::Execution* execution;  // null: the oracle
-
-  const lyk_tensor& tensor(std::size_t index) const { return *arguments.tensors[index]; }
-};
-
-template <typename Element>
-std::span<Element> elements_of(const lyk_tensor& tensor) {
-  return {data_of<Element>(tensor), static_cast<std::size_t>(element_count(tensor))};
-}
 
 float number_of(const lyk_tensor& tensor) {
   return *data_of<const float>(tensor);
@@ -214,12 +201,7 @@ Result<void> run_unpack_nvfp4(const HostCall& host) {
   return {};
 }
 
-struct Runner {
-  std::string_view slot;
-  Result<void> (*run)(const HostCall& host);
-};
-
-constexpr std::array<Runner, 10> runners{{
+constexpr std::array<HostSlot, 10> host_slots{{
     {"fake_quant_int8_per_channel", run_int8_per_channel},
     {"fake_quant_int8_affine", run_int8_affine},
     {"fake_quant_fp8", run_fp8},
@@ -234,7 +216,15 @@ constexpr std::array<Runner, 10> runners{{
 
 }  // namespace
 
+const HostSlot& host_slot(std::string_view name) {
+  const auto* const found = std::find_if(host_slots.begin(), host_slots.end(),
+                                         [&](const auto& slot) { return slot.name == name; });
+  LYK_CHECK(found != host_slots.end());
+  return *found;
+}
+
 Result<void> run_on_host(const QuantizationSlot& slot,
+                         const HostSlot& code,
                          const lyk_arguments& arguments,
                          HostThreads* threads) {
   if (!is_on_host(*arguments.tensors[0]))
@@ -242,15 +232,13 @@ Result<void> run_on_host(const QuantizationSlot& slot,
   LYK_TRY(check_elements(slot, arguments, ElementTypes::float32));
   if (has_nothing_to_write(slot, arguments))
     return check_may_be_empty(slot, arguments);
-  // A host may have chosen to flush denormals on its threads.
-  const cpu::StandardArithmetic arithmetic;
-  std::optional<cpu::Execution> execution;
-  if (threads != nullptr)
-    execution.emplace(cpu::Execution{.workers = threads->get()});
-  for (const Runner& runner : runners)
-    if (runner.slot == slot.name)
-      return runner.run({slot, arguments, execution ? &*execution : nullptr});
-  return Error{Code::not_eligible, "it has no code for this slot"};
+  if (threads == nullptr) {
+    // A host may have chosen to flush denormals on its threads. kernels/cpu sees to that itself.
+    const cpu::StandardArithmetic arithmetic;
+    return code.run({slot, arguments, nullptr});
+  }
+  const cpu::Execution execution{.workers = threads->get()};
+  return code.run({slot, arguments, &execution});
 }
 
 }  // namespace lyk::client

@@ -13,8 +13,6 @@ namespace lyk::client {
 
 namespace {
 
-constexpr std::uint64_t workspace_alignment = 256;
-
 // B images, S cells, H heads, C channels, Q queries, L levels, P points; K is H * C.
 constexpr TensorRule value{.name = "value", .shape = "BSHC"};
 constexpr TensorRule spatial_shapes{
@@ -69,33 +67,6 @@ Result<void> check_host_shapes(const std::int64_t* shapes, const Sizes& sizes) {
   return {};
 }
 
-Result<void> check_workspace(const lyk_arguments& arguments, std::uint64_t needed_bytes) {
-  const auto begin = reinterpret_cast<std::uintptr_t>(arguments.workspace);
-  if (arguments.workspace_bytes != 0 && begin == 0)
-    return bad_argument("workspace", "NULL");
-  if (begin % workspace_alignment != 0)
-    return bad_argument("workspace",
-                        str("it does not begin at a multiple of ", workspace_alignment, " bytes"));
-  if (arguments.workspace_bytes < needed_bytes)
-    return bad_argument(
-        "workspace", str(arguments.workspace_bytes, " bytes, and ", needed_bytes, " are needed"));
-  // What is needed is written; the rest is room that a caller may share with whatever he likes.
-  return check_apart({"workspace", arguments.workspace, needed_bytes},
-                     ms_deform_attn_rules(arguments.operation), arguments.tensors);
-}
-
-Result<void> check_operation(const lyk_arguments& arguments) {
-  if (arguments.operation != LYK_FORWARD && arguments.operation != LYK_BACKWARD)
-    return bad_argument("operation",
-                        str(arguments.operation, " is neither LYK_FORWARD nor LYK_BACKWARD"));
-  const auto rules = ms_deform_attn_rules(arguments.operation);
-  if (arguments.tensor_count != rules.size())
-    return bad_argument("tensor_count", str(arguments.tensor_count, ", not ", rules.size()));
-  if (arguments.tensors == nullptr)
-    return bad_argument("tensors", "NULL");
-  return {};
-}
-
 Result<const lyk_ms_deform_attn_parameters*> read_parameters(
     const lyk_arguments& arguments, lyk_ms_deform_attn_parameters& storage) {
   LYK_TRY_ASSIGN(
@@ -117,9 +88,10 @@ std::span<const TensorRule> ms_deform_attn_rules(std::uint32_t operation) {
 
 Result<void> check_ms_deform_attn(const lyk_arguments& arguments) {
   LYK_TRY(check_operation(arguments));
+  const auto rules = ms_deform_attn_rules(arguments.operation);
+  LYK_TRY(check_count(arguments, rules));
   lyk_ms_deform_attn_parameters storage{};
   LYK_TRY_ASSIGN(const auto* parameters, read_parameters(arguments, storage));
-  const auto rules = ms_deform_attn_rules(arguments.operation);
   Sizes sizes;
   for (std::size_t i = 0; i < rules.size(); ++i) {
     const lyk_tensor* tensor = arguments.tensors[i];
@@ -132,7 +104,7 @@ Result<void> check_ms_deform_attn(const lyk_arguments& arguments) {
   LYK_TRY(check_together(rules, arguments.tensors));
   LYK_TRY(check_host_shapes(parameters->host_spatial_shapes, sizes));
   return check_workspace(
-      arguments,
+      arguments, rules,
       level_starts_bytes(sizes['L'], arguments.tensors[LYK_MS_DEFORM_ATTN_LEVEL_START_INDEX]));
 }
 

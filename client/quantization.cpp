@@ -11,8 +11,6 @@ namespace lyk::client {
 
 namespace {
 
-constexpr std::uint64_t workspace_alignment = 256;
-
 // ---- tensors
 
 constexpr TensorRule row(std::string_view name) {
@@ -155,7 +153,9 @@ Result<void> check_int_grouped(const lyk_arguments& arguments) {
   const lyk_tensor* scale = arguments.tensors[LYK_FAKE_QUANT_INT_GROUPED_SCALE];
   if (scale == nullptr)
     return {};
-  return check_group_scale(*scale, rows, groups_of(columns, grouping.group_size));
+  const std::size_t groups = slots::groups_in(static_cast<std::size_t>(columns),
+                                              static_cast<std::size_t>(grouping.group_size));
+  return check_group_scale(*scale, rows, static_cast<std::int64_t>(groups));
 }
 
 Result<void> check_nvfp4_weight(const lyk_arguments& arguments) {
@@ -205,14 +205,33 @@ Result<void> check_unpack_nvfp4(const lyk_arguments& arguments) {
   return check_one_element(*arguments.tensors[LYK_UNPACK_NVFP4_TENSOR_AMAX], "tensor_amax");
 }
 
+// ---- workspaces: one word for each scale that has to be found out before anything can be rounded
+
+constexpr std::uint64_t scale_bytes = 4;
+
+std::uint64_t bytes_of_int8_per_channel(const lyk_arguments& arguments) {
+  if (arguments.tensors[LYK_FAKE_QUANT_INT8_PER_CHANNEL_SCALE] != nullptr)
+    return 0;
+  const auto axis = channel_axis(*arguments.tensors[0], channel_axis_of(arguments));
+  // What has gaps is taken by nobody.
+  return axis && axis->outer != 1 ? scale_bytes * axis->channels : 0;
+}
+
+std::uint64_t bytes_of_nvfp4_dynamic(const lyk_arguments& /*arguments*/) {
+  return scale_bytes;
+}
+
+// ---- the table
+
 constexpr std::array<QuantizationSlot, 10> all_slots{{
     {"fake_quant_int8_per_channel", int8_per_channel_forward, int8_per_channel_backward, 2,
-     check_int8_per_channel},
+     check_int8_per_channel, bytes_of_int8_per_channel},
     {"fake_quant_int8_affine", int8_affine_forward, int8_affine_backward, 3, check_int8_affine},
     {"fake_quant_fp8", fp8_forward, fp8_backward, 2, check_fp8},
     {"fake_quant_int_grouped", int_grouped_forward, int_grouped_backward, 2, check_int_grouped},
     {"fake_quant_nvfp4_weight", nvfp4_weight_forward, nvfp4_weight_backward, 2, check_nvfp4_weight},
-    {"fake_quant_nvfp4_dynamic", blocks_forward, blocks_backward, 1, check_nvfp4_dynamic},
+    {"fake_quant_nvfp4_dynamic", blocks_forward, blocks_backward, 1, check_nvfp4_dynamic,
+     bytes_of_nvfp4_dynamic},
     {"fake_quant_mxfp4_weight", blocks_forward, blocks_backward, 1, check_no_parameters},
     {"fake_quant_mxfp4_dynamic", blocks_forward, blocks_backward, 1, check_no_parameters},
     {"unpack_int_grouped", unpack_int_grouped_forward, {}, 2, check_unpack_int_grouped},
@@ -220,20 +239,6 @@ constexpr std::array<QuantizationSlot, 10> all_slots{{
 }};
 
 // ---- the whole call
-
-Result<void> check_operation(const QuantizationSlot& slot, const lyk_arguments& arguments) {
-  if (arguments.operation != LYK_FORWARD && arguments.operation != LYK_BACKWARD)
-    return bad_argument("operation",
-                        str(arguments.operation, " is neither LYK_FORWARD nor LYK_BACKWARD"));
-  const auto rules = rules_of(slot, arguments.operation);
-  if (rules.empty())
-    return Error{Code::not_eligible, str(slot.name, " has no backward")};
-  if (arguments.tensor_count != rules.size())
-    return bad_argument("tensor_count", str(arguments.tensor_count, ", not ", rules.size()));
-  if (arguments.tensors == nullptr)
-    return bad_argument("tensors", "NULL");
-  return {};
-}
 
 // Outputs and gradients of fake_quant_* are as the first tensor.
 Result<void> check_shape_as_first(const TensorRule& rule,
@@ -251,8 +256,11 @@ Result<void> check_shape_as_first(const TensorRule& rule,
 }
 
 Result<void> check_tensors(const QuantizationSlot& slot, const lyk_arguments& arguments) {
-  LYK_TRY(check_operation(slot, arguments));
+  LYK_TRY(check_operation(arguments));
   const auto rules = rules_of(slot, arguments.operation);
+  if (rules.empty())
+    return Error{Code::not_eligible, str(slot.name, " has no backward")};
+  LYK_TRY(check_count(arguments, rules));
   const bool is_fake_quant = !slot.backward.empty();
   Sizes sizes;
   for (std::size_t i = 0; i < rules.size(); ++i) {
@@ -268,33 +276,9 @@ Result<void> check_tensors(const QuantizationSlot& slot, const lyk_arguments& ar
   return slot.check(arguments);
 }
 
-// One word for each scale that has to be found out before anything can be rounded.
 std::uint64_t needed_bytes(const QuantizationSlot& slot, const lyk_arguments& arguments) {
-  constexpr std::uint64_t word_bytes = 4;
-  if (!is_on_gpu(*arguments.tensors[0]))
-    return 0;
-  if (slot.check == check_nvfp4_dynamic)
-    return word_bytes;
-  if (slot.check != check_int8_per_channel ||
-      arguments.tensors[LYK_FAKE_QUANT_INT8_PER_CHANNEL_SCALE] != nullptr)
-    return 0;
-  const auto axis = channel_axis(*arguments.tensors[0], channel_axis_of(arguments));
-  // What has gaps is taken by nobody.
-  return axis && axis->outer != 1 ? word_bytes * axis->channels : 0;
-}
-
-Result<void> check_workspace(const QuantizationSlot& slot, const lyk_arguments& arguments) {
-  const std::uint64_t needed = needed_bytes(slot, arguments);
-  if (arguments.workspace == nullptr && arguments.workspace_bytes != 0)
-    return bad_argument("workspace", "NULL");
-  if (reinterpret_cast<std::uintptr_t>(arguments.workspace) % workspace_alignment != 0)
-    return bad_argument("workspace",
-                        str("it does not begin at a multiple of ", workspace_alignment, " bytes"));
-  if (arguments.workspace_bytes < needed)
-    return bad_argument("workspace",
-                        str(arguments.workspace_bytes, " bytes, and ", needed, " are needed"));
-  return check_apart({"workspace", arguments.workspace, needed},
-                     rules_of(slot, arguments.operation), arguments.tensors);
+  const bool needs_some = slot.workspace_bytes != nullptr && is_on_gpu(*arguments.tensors[0]);
+  return needs_some ? slot.workspace_bytes(arguments) : 0;
 }
 
 }  // namespace
@@ -311,7 +295,8 @@ const QuantizationSlot* find_quantization_slot(std::string_view name) {
 
 Result<void> check_quantization(const QuantizationSlot& slot, const lyk_arguments& arguments) {
   LYK_TRY(check_tensors(slot, arguments));
-  return check_workspace(slot, arguments);
+  return check_workspace(arguments, rules_of(slot, arguments.operation),
+                         needed_bytes(slot, arguments));
 }
 
 Result<std::uint64_t> quantization_workspace_bytes(const QuantizationSlot& slot,

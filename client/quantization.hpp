@@ -23,6 +23,8 @@ struct QuantizationSlot {
   std::size_t inputs = 0;
   // What the slot asks for beyond the rules of its tensors, of tensors that fulfil those.
   Result<void> (*check)(const lyk_arguments& arguments) = nullptr;
+  // Of such a call whose tensors are on a GPU. Null: none.
+  std::uint64_t (*workspace_bytes)(const lyk_arguments& arguments) = nullptr;
 };
 
 // All ten, in the order of the header.

@@ -20,10 +20,6 @@ namespace lyk::client {
 // channel. Errors: not_eligible.
 Result<slots::ChannelAxis> channel_axis(const lyk_tensor& tensor, std::optional<std::int64_t> axis);
 
-constexpr std::int64_t groups_of(std::int64_t columns, std::int64_t group_size) {
-  return columns / group_size + (columns % group_size == 0 ? 0 : 1);
-}
-
 // Whether two tensors of one shape have their elements in one order.
 bool lie_alike(const lyk_tensor& a, const lyk_tensor& b);
 

@@ -248,6 +248,37 @@ Result<void> check_apart(const Scratch& scratch,
   return {};
 }
 
+Result<void> check_operation(const lyk_arguments& arguments) {
+  if (arguments.operation != LYK_FORWARD && arguments.operation != LYK_BACKWARD)
+    return bad_argument("operation",
+                        str(arguments.operation, " is neither LYK_FORWARD nor LYK_BACKWARD"));
+  return {};
+}
+
+Result<void> check_count(const lyk_arguments& arguments, std::span<const TensorRule> rules) {
+  if (arguments.tensor_count != rules.size())
+    return bad_argument("tensor_count", str(arguments.tensor_count, ", not ", rules.size()));
+  if (arguments.tensors == nullptr)
+    return bad_argument("tensors", "NULL");
+  return {};
+}
+
+Result<void> check_workspace(const lyk_arguments& arguments,
+                             std::span<const TensorRule> rules,
+                             std::uint64_t needed_bytes) {
+  constexpr std::uint64_t alignment = 256;
+  const auto begin = reinterpret_cast<std::uintptr_t>(arguments.workspace);
+  if (arguments.workspace_bytes != 0 && begin == 0)
+    return bad_argument("workspace", "NULL");
+  if (begin % alignment != 0)
+    return bad_argument("workspace",
+                        str("it does not begin at a multiple of ", alignment, " bytes"));
+  if (arguments.workspace_bytes < needed_bytes)
+    return bad_argument(
+        "workspace", str(arguments.workspace_bytes, " bytes, and ", needed_bytes, " are needed"));
+  return check_apart({"workspace", arguments.workspace, needed_bytes}, rules, arguments.tensors);
+}
+
 std::int64_t element_count(const lyk_tensor& tensor) {
   std::int64_t count = 1;
   for (int d = 0; d < tensor.ndim; ++d)

@@ -74,6 +74,16 @@ Result<void> check_apart(const Scratch& scratch,
                          std::span<const TensorRule> rules,
                          const lyk_tensor* const* tensors);
 
+// ---- what calls of a declared slot have in common. Errors: invalid_argument.
+
+Result<void> check_operation(const lyk_arguments& arguments);
+Result<void> check_count(const lyk_arguments& arguments, std::span<const TensorRule> rules);
+
+// What is needed of it is written; the rest is room that a caller may share with whatever he likes.
+Result<void> check_workspace(const lyk_arguments& arguments,
+                             std::span<const TensorRule> rules,
+                             std::uint64_t needed_bytes);
+
 // ---- of a tensor that has passed check_tensor
 
 std::int64_t element_count(const lyk_tensor& tensor);
@@ -90,6 +100,12 @@ template <typename Element>
 Element* data_of(const lyk_tensor& tensor) {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): DLPack adds bytes to a pointer
   return reinterpret_cast<Element*>(address(tensor));
+}
+
+// All of a tensor without gaps, in the order of memory.
+template <typename Element>
+std::span<Element> elements_of(const lyk_tensor& tensor) {
+  return {data_of<Element>(tensor), static_cast<std::size_t>(element_count(tensor))};
 }
 
 }  // namespace lyk::client
