@@ -131,16 +131,22 @@ std::vector<SlotName> slots_of(const Situation& situation) {
   return out;
 }
 
-// One of each kind: what is true of one GPU is true of its equals.
-std::vector<client::MachineGpu> kinds(const Situation& situation) {
-  std::vector<client::MachineGpu> out;
+// GPUs of one kind, by the first of them: what is true of one is true of its equals.
+struct Kind {
+  client::MachineGpu gpu;
+  Result<void> own_kernels;  // whether the library's own have code for it
+};
+
+std::vector<Kind> kinds(const Situation& situation) {
+  std::vector<Kind> out;
   if (!situation.gpus)
     return out;
+  const client::FatbinFile fatbin{client::find_fatbin()};
   for (const client::MachineGpu& gpu : *situation.gpus)
-    if (std::none_of(out.begin(), out.end(), [&](const auto& other) {
-          return other.device == gpu.device && other.name == gpu.name;
+    if (std::none_of(out.begin(), out.end(), [&](const Kind& other) {
+          return other.gpu.device == gpu.device && other.gpu.name == gpu.name;
         }))
-      out.push_back(gpu);
+      out.push_back({gpu, fatbin.check(gpu.device, gpu.number)});
   return out;
 }
 
@@ -230,14 +236,13 @@ bool has_cuda(std::string_view slot) {
 }
 
 // Our own kernels, where `hub` does not run: in place of its obstacle, which is then only said.
-Outlook with_own_kernels(Outlook row, const client::MachineGpu& gpu, const Situation& situation) {
+Outlook with_own_kernels(Outlook row, const Kind& kind, const Situation& situation) {
   if (!row.obstacle || !has_cuda(row.slot) || !is_allowed(situation, row.slot, client::cuda_name))
     return row;
-  row.gpu = gpu;
-  const auto there = client::FatbinFile{client::find_fatbin()}.check(gpu.device, gpu.number);
-  if (!there) {
+  row.gpu = kind.gpu;
+  if (!kind.own_kernels) {
     if (client::find_quantization_slot(row.slot) != nullptr)
-      row.obstacle = Obstacle{there.error(), "install this release's library again"};
+      row.obstacle = Obstacle{kind.own_kernels.error(), "install this release's library again"};
     return row;
   }
   row.implementation = client::cuda_name;
@@ -249,12 +254,14 @@ Outlook with_own_kernels(Outlook row, const client::MachineGpu& gpu, const Situa
 }
 
 // A slot for which there is no pin: `cuda` on each kind of GPU; without one `cpu`, on the host.
-std::vector<Outlook> of_quantization(const std::string& slot, const Situation& situation) {
+std::vector<Outlook> of_quantization(const std::string& slot,
+                                     const std::vector<Kind>& kinds,
+                                     const Situation& situation) {
   std::vector<Outlook> out;
   const std::string by = client::forbidden_by(situation.policy, slot, client::cuda_name);
-  for (const client::MachineGpu& gpu : kinds(situation))
-    out.push_back(
-        with_own_kernels({slot, gpu, {}, {}, forbidden(by, client::cuda_name)}, gpu, situation));
+  for (const Kind& kind : kinds)
+    out.push_back(with_own_kernels({slot, kind.gpu, {}, {}, forbidden(by, client::cuda_name)}, kind,
+                                   situation));
   if (!out.empty())
     return out;
   Outlook row{slot, {}, {}, {}, without_gpus(situation.gpus.error())};
@@ -269,14 +276,15 @@ std::vector<Outlook> of_quantization(const std::string& slot, const Situation& s
 // The slot's rows where something keeps `hub` from every GPU.
 std::vector<Outlook> without_hub(const std::string& slot,
                                  const Obstacle& obstacle,
+                                 const std::vector<Kind>& kinds,
                                  const Situation& situation) {
   const Outlook row{slot, {}, {}, {}, obstacle};
   std::vector<Outlook> out;
-  for (const client::MachineGpu& gpu : kinds(situation))
-    if (Outlook own = with_own_kernels(row, gpu, situation); !own.obstacle)
+  for (const Kind& kind : kinds)
+    if (Outlook own = with_own_kernels(row, kind, situation); !own.obstacle)
       out.push_back(std::move(own));
   // On some kinds only: then the obstacle is not hidden.
-  if (out.size() != kinds(situation).size() || out.empty())
+  if (out.size() != kinds.size() || out.empty())
     out.push_back(row);
   return out;
 }
@@ -291,22 +299,23 @@ Outlooks look_out(const Invocation& invocation,
                 client::list_gpus(std::string{invocation.driver_library}), view(connection)},
                {}};
   const Situation& situation = out.situation;
+  const std::vector<Kind> gpu_kinds = kinds(situation);
   for (const SlotName& slot : only.empty() ? slots_of(situation) : only) {
     const std::string name{slot.text()};
     const auto add = [&](std::vector<Outlook> rows) {
       std::move(rows.begin(), rows.end(), std::back_inserter(out.rows));
     };
     if (client::find_quantization_slot(name) != nullptr) {
-      add(of_quantization(name, situation));
+      add(of_quantization(name, gpu_kinds, situation));
       continue;
     }
     if (const auto obstacle = first_obstacle(name, situation)) {
-      add(without_hub(name, *obstacle, situation));
+      add(without_hub(name, *obstacle, gpu_kinds, situation));
       continue;
     }
     const wire::Pin* pin = find_pin(*situation.service, slot.text());
-    for (const client::MachineGpu& gpu : kinds(situation))
-      out.rows.push_back(ask_for_image({slot, *pin, gpu, situation.policy.deterministic},
+    for (const Kind& kind : gpu_kinds)
+      out.rows.push_back(ask_for_image({slot, *pin, kind.gpu, situation.policy.deterministic},
                                        *connection, invocation, thoroughness));
   }
   for (Outlook& row : out.rows)
