@@ -152,33 +152,6 @@ private:
   lyk_cu_stream stream_ = nullptr;
 };
 
-Calls calls_without_failures() {
-  const TempDir folder;
-  const std::string trace = folder / "trace";
-  const std::string said =
-      in_child(cuda_variables({{"SOFTCUDA_TRACE", trace}}), [&]() -> std::string {
-        Scenario scenario;
-        const auto before = count_lines(trace);
-        if (std::string wrong = scenario.run(0); !wrong.empty())
-          return "? " + wrong;
-        return calls_since(before, trace);
-      });
-  EXPECT_FALSE(said.empty() || said.front() == '?') << said;
-  return calls_of(said);
-}
-
-std::string run_case(const std::string& injection, lyk_cu_result result) {
-  return in_child(cuda_variables({{"SOFTCUDA_FAIL", injection}}), [&]() -> std::string {
-    Scenario scenario;
-    if (std::string wrong = scenario.run(result); !wrong.empty())
-      return wrong;
-    if (!client::is_sticky(result) && !injection.starts_with("cuCtxPop") &&
-        !scenario.is_current_untouched())
-      return "another context is current afterwards";
-    return {};
-  });
-}
-
 constexpr std::size_t shares = 16;
 
 class CudaFailureShare : public testing::TestWithParam<std::size_t> {};
@@ -186,10 +159,7 @@ class CudaFailureShare : public testing::TestWithParam<std::size_t> {};
 TEST_P(CudaFailureShare, LeavesRightResultsOrAnHonestAnswer) {
   if (is_thread_sanitizer && GetParam() != 0)
     GTEST_SKIP() << "the thread sanitizer takes one share";
-  const std::vector<FailureCase> cases = failure_cases(calls_without_failures());
-  EXPECT_GE(cases.size(), 400U);
-  for (std::size_t i = GetParam(); i < cases.size(); i += shares)
-    EXPECT_EQ(run_case(cases[i].injection, cases[i].result), "") << cases[i].injection;
+  expect_share<Scenario>({.number = GetParam(), .of = shares}, cuda_variables());
 }
 
 INSTANTIATE_TEST_SUITE_P(CudaFailures, CudaFailureShare, testing::Range<std::size_t>(0, shares));

@@ -14,7 +14,10 @@
 #include <vector>
 
 #include "client/cuda_abi.h"
+#include "client/driver.hpp"
 #include "proto/text.hpp"
+#include "tests/client/in_child.hpp"
+#include "tests/support/temp_dir.hpp"
 
 namespace lyk::test {
 
@@ -113,6 +116,54 @@ inline std::vector<FailureCase> failure_cases(const Calls& calls) {
         cases.push_back({str(function, ":", call, ":", result), result});
       }
   return cases;
+}
+
+// What a scenario calls when nothing fails. A Scenario is made in a child that has these variables;
+// run(injected) says what is wrong, is_current_untouched() whether its context is what it was.
+template <typename Scenario>
+Calls calls_without_failures(Variables variables) {
+  const TempDir folder;
+  const std::string trace = folder / "trace";
+  variables.emplace_back("SOFTCUDA_TRACE", trace);
+  const std::string said = in_child(variables, [&]() -> std::string {
+    Scenario scenario;
+    const auto before = count_lines(trace);
+    if (std::string wrong = scenario.run(0); !wrong.empty())
+      return "? " + wrong;
+    return calls_since(before, trace);
+  });
+  EXPECT_FALSE(said.empty() || said.front() == '?') << said;
+  return calls_of(said);
+}
+
+// What is wrong if that is injected; empty: nothing.
+template <typename Scenario>
+std::string run_case(Variables variables, const std::string& injection, lyk_cu_result result) {
+  variables.emplace_back("SOFTCUDA_FAIL", injection);
+  return in_child(variables, [&]() -> std::string {
+    Scenario scenario;
+    if (std::string wrong = scenario.run(result); !wrong.empty())
+      return wrong;
+    // A pop that was made to fail leaves its context, and only that.
+    if (!client::is_sticky(result) && !injection.starts_with("cuCtxPop") &&
+        !scenario.is_current_untouched())
+      return "another context is current afterwards";
+    return {};
+  });
+}
+
+// Every case is a process of its own; in shares, several run at once.
+struct Share {
+  std::size_t number = 0;
+  std::size_t of = 1;
+};
+template <typename Scenario>
+void expect_share(const Share& share, const Variables& variables) {
+  const std::vector<FailureCase> cases = failure_cases(calls_without_failures<Scenario>(variables));
+  EXPECT_GE(cases.size(), 400U);
+  for (std::size_t i = share.number; i < cases.size(); i += share.of)
+    EXPECT_EQ(run_case<Scenario>(variables, cases[i].injection, cases[i].result), "")
+        << cases[i].injection;
 }
 
 }  // namespace lyk::test

@@ -90,37 +90,12 @@ private:
   LaunchWorld world_;
 };
 
-Calls calls_without_failures() {
-  const TempDir folder;
-  const std::string trace = folder / "trace";
+// The image is made before there are children of the matrix.
+Variables hub_variables() {
   (void)small_image();
-  const std::string said =
-      in_child(softcuda_variables({{"SOFTCUDA_TRACE", trace}}), [&]() -> std::string {
-        Scenario scenario;
-        const auto before = count_lines(trace);
-        if (std::string wrong = scenario.run(0); !wrong.empty())
-          return "? " + wrong;
-        return calls_since(before, trace);
-      });
-  EXPECT_FALSE(said.empty() || said.front() == '?') << said;
-  return calls_of(said);
+  return softcuda_variables();
 }
 
-std::string run_case(const std::string& injection, lyk_cu_result result) {
-  (void)small_image();
-  return in_child(softcuda_variables({{"SOFTCUDA_FAIL", injection}}), [&]() -> std::string {
-    Scenario scenario;
-    if (std::string wrong = scenario.run(result); !wrong.empty())
-      return wrong;
-    // A pop that was made to fail leaves its context, and only that.
-    if (!client::is_sticky(result) && !injection.starts_with("cuCtxPop") &&
-        !scenario.is_current_untouched())
-      return "another context is current afterwards";
-    return {};
-  });
-}
-
-// Every case is a process of its own; in shares, several run at once.
 constexpr std::size_t shares = 8;
 
 class FailureMatrixShare : public testing::TestWithParam<std::size_t> {};
@@ -129,10 +104,7 @@ TEST_P(FailureMatrixShare, LeavesRightResultsOrAnHonestAnswer) {
   // One thread makes the calls: a sample is enough for a sanitizer that looks for races.
   if (is_thread_sanitizer && GetParam() != 0)
     GTEST_SKIP() << "the thread sanitizer takes one share";
-  const std::vector<FailureCase> cases = failure_cases(calls_without_failures());
-  EXPECT_GE(cases.size(), 400U);
-  for (std::size_t i = GetParam(); i < cases.size(); i += shares)
-    EXPECT_EQ(run_case(cases[i].injection, cases[i].result), "") << cases[i].injection;
+  expect_share<Scenario>({.number = GetParam(), .of = shares}, hub_variables());
 }
 
 INSTANTIATE_TEST_SUITE_P(FailureMatrix, FailureMatrixShare, testing::Range<std::size_t>(0, shares));
@@ -140,7 +112,8 @@ INSTANTIATE_TEST_SUITE_P(FailureMatrix, FailureMatrixShare, testing::Range<std::
 TEST(FailureMatrix, HoldsWhenTheDriverCannotEvenNameItsErrors) {
   for (const char* function : {"cuLaunchKernel:1:1", "cuModuleLoadDataEx:1:209"})
     for (const char* namer : {"cuGetErrorName:1+:1", "cuGetErrorString:1+:1"})
-      EXPECT_EQ(run_case(str(function, ",", namer), 1), "") << function << " " << namer;
+      EXPECT_EQ(run_case<Scenario>(hub_variables(), str(function, ",", namer), 1), "")
+          << function << " " << namer;
 }
 
 TEST(FailureMatrix, HoldsWhenAFaultShowsAfterTheCallThatMadeIt) {
@@ -148,7 +121,7 @@ TEST(FailureMatrix, HoldsWhenAFaultShowsAfterTheCallThatMadeIt) {
     for (const int call : {1, 2, 3})
       for (const int result : {700, 716, 719}) {
         const std::string injection = str(function, ":", call, ":", result, ":async");
-        EXPECT_EQ(run_case(injection, result), "") << injection;
+        EXPECT_EQ(run_case<Scenario>(hub_variables(), injection, result), "") << injection;
       }
 }
 
