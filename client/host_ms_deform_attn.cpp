@@ -31,8 +31,7 @@ Result<void> check_takes(const lyk_arguments& arguments) {
     if (!may_be_strided(rules[i]) && !is_dense(*tensor))
       return Error{Code::not_eligible, str(rules[i].name, " is not dense and row-major")};
   }
-  if (arguments.tensors[LYK_MS_DEFORM_ATTN_VALUE]->shape[1] >
-      std::numeric_limits<std::int32_t>::max())
+  if (ms_deform_attn_sizes(arguments).cells > std::numeric_limits<std::int32_t>::max())
     return Error{Code::not_eligible, "value has more cells than 31 bits count"};
   return {};
 }

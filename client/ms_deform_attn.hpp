@@ -26,7 +26,8 @@ Result<void> check_ms_deform_attn(const lyk_arguments& arguments);
 // ---- of a call that has passed the check
 
 DeformSizes ms_deform_attn_sizes(const lyk_arguments& arguments);
-DeformSizes ms_deform_attn_sizes(const lyk_tensor& value, const lyk_tensor& sampling_locations);
+DeformSizes ms_deform_attn_sizes(const lyk_tensor& value_tensor,
+                                 const lyk_tensor& locations_tensor);
 
 // Whether outputs that have elements are zero, since nothing is added up.
 bool has_nothing_to_compute(const DeformSizes& sizes);
@@ -41,7 +42,7 @@ struct CellStrides {
   std::int64_t head = 0;
   std::int64_t channel = 0;
 };
-CellStrides cell_strides(const lyk_tensor& value);
+CellStrides cell_strides(const lyk_tensor& tensor);
 
 // As the parameters have them: two numbers for each level.
 std::span<const std::int64_t> host_spatial_shapes_of(const lyk_arguments& arguments);
