@@ -1,10 +1,10 @@
 #include "client/standard_error.hpp"
 
 #include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <ctime>
 
 namespace lyk::client {
