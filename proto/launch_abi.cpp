@@ -92,6 +92,7 @@ std::string launch_abis_text() {
 
 std::string no_launcher_text(std::string_view name) {
   std::vector<std::string_view> known;
+  known.reserve(abis.size());
   for (const LaunchAbi& abi : abis)
     known.push_back(abi.name);
   const std::string_view near = nearest(name, known);
