@@ -105,7 +105,6 @@ public:
   Scenario() {
     fill(forward_);
     fill_backward(backward_);
-    stream_ = scene_.gpu().stream();
     for (QuantizationCall* call : {&forward_, &backward_}) {
       scene_.upload(*call);
       call->stream = stream_;
@@ -149,7 +148,7 @@ private:
   CudaScene scene_{{.fatbin = small_fatbin, .names = {"cuda"}}};
   QuantizationCall forward_{slot};
   QuantizationCall backward_{slot};
-  lyk_cu_stream stream_ = nullptr;
+  lyk_cu_stream stream_ = scene_.gpu().stream();
 };
 
 constexpr std::size_t shares = 16;

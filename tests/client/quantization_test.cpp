@@ -158,8 +158,8 @@ lyk_dtype half() {
 }
 
 // What LibreYOLO raises for.
-const std::vector<BadInput>& raised() {
-  static const std::vector<BadInput> rows{
+std::vector<BadInput> raised_in_quantizing() {
+  return {
       {"fake_quant_int8_per_channel", [](auto& c) { c.channel.channel_axis = -1; },
        "parameters: channel_axis -1 is not 0 to 1"},
       {"fake_quant_int8_per_channel", [](auto& c) { c.channel.channel_axis = 2; },
@@ -198,6 +198,21 @@ const std::vector<BadInput>& raised() {
          c.last().shape = {3, 79};
        },
        "output: size 79 of dimension 1, where x has 80"},
+      {"fake_quant_fp8", [](auto& c) { c.last().tensor.data = c.tensor(0).tensor.data; },
+       "output: it overlaps x"},
+      {"fake_quant_fp8",
+       [](auto& c) {
+         c.tensor(1).tensor.device = {LYK_DEVICE_CUDA, 0};
+       },
+       "scale: it is on device 2:0, and x on 1:0"},
+      {"fake_quant_fp8", [](auto& c) { c.operation = 5; },
+       "operation: 5 is neither LYK_FORWARD nor LYK_BACKWARD"},
+      {"fake_quant_fp8", [](auto& c) { c.add_output({1}); }, "tensor_count: 4, not 3"},
+  };
+}
+
+std::vector<BadInput> raised_in_unpacking() {
+  return {
       {"unpack_int_grouped", [](auto& c) { c.grouping.bits = 3; },
        "parameters: bits is 3, not 2 or 4"},
       {"unpack_int_grouped",
@@ -224,27 +239,24 @@ const std::vector<BadInput>& raised() {
        "block_scale: 4 columns, and a row of payload has 5 blocks"},
       {"unpack_nvfp4", [](auto& c) { c.tensor(0).tensor.dtype = half(); },
        "payload: dtype code 2 of 16 bits and 1 lanes is not uint8"},
-      {"fake_quant_fp8", [](auto& c) { c.last().tensor.data = c.tensor(0).tensor.data; },
-       "output: it overlaps x"},
-      {"fake_quant_fp8",
-       [](auto& c) {
-         c.tensor(1).tensor.device = {LYK_DEVICE_CUDA, 0};
-       },
-       "scale: it is on device 2:0, and x on 1:0"},
-      {"fake_quant_fp8", [](auto& c) { c.operation = 5; },
-       "operation: 5 is neither LYK_FORWARD nor LYK_BACKWARD"},
-      {"fake_quant_fp8", [](auto& c) { c.add_output({1}); }, "tensor_count: 4, not 3"},
   };
-  return rows;
 }
 
-TEST(Quantization, RefusesByNameWhatLibreYoloRaisesFor) {
-  for (const BadInput& row : raised()) {
+void expect_refused(const std::vector<BadInput>& rows) {
+  for (const BadInput& row : rows) {
     QuantizationCall call{row.slot};
     fill(call);
     row.change(call);
     EXPECT_EQ(run(call), str("invalid_argument: ", row.says)) << row.slot;
   }
+}
+
+TEST(Quantization, RefusesByNameWhatLibreYoloRaisesForInQuantizing) {
+  expect_refused(raised_in_quantizing());
+}
+
+TEST(Quantization, RefusesByNameWhatLibreYoloRaisesForInUnpacking) {
+  expect_refused(raised_in_unpacking());
 }
 
 // What it computes, and we do not.
