@@ -37,16 +37,17 @@ std::atomic<std::uintptr_t> library_end{0};
 std::atomic<std::uint64_t> allocations{0};
 }  // namespace
 
-extern "C" void* __libc_malloc(
-    std::size_t bytes);  // glibc's own, which the one below stands before
+// glibc's own, which the one below stands before.
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): glibc's name for it
+extern "C" void* __libc_malloc(std::size_t size);
 
 // The library's operator new is its own, so that what it allocates is asked for from inside of it.
-extern "C" void* malloc(std::size_t bytes) {
+extern "C" void* malloc(std::size_t size) {
   const auto caller = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
   if (caller >= library_begin.load(std::memory_order_relaxed) &&
       caller < library_end.load(std::memory_order_relaxed))
     allocations.fetch_add(1, std::memory_order_relaxed);
-  return __libc_malloc(bytes);
+  return __libc_malloc(size);
 }
 
 namespace {
@@ -102,7 +103,11 @@ struct Gpu {
   void* allocate(std::size_t bytes) const {
     lyk_cu_deviceptr address = 0;
     must(mem_alloc(&address, bytes));
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): what a tensor calls its data
     return reinterpret_cast<void*>(address);
+  }
+  void* floats(std::size_t count) const {
+    return allocate(sizeof(float) * count);
   }
 };
 
@@ -110,12 +115,12 @@ struct Gpu {
 class Attention {
 public:
   explicit Attention(const Gpu& gpu)
-      : value_(gpu.allocate(4 * 576 * 256), lyk::float32, lyk::cuda(0), {1, 576, 16, 16}),
+      : value_(gpu.floats(147456), lyk::float32, lyk::cuda(0), {1, 576, 16, 16}),
         shapes_(gpu.allocate(16), lyk::int64, lyk::cuda(0), {1, 2}),
         starts_(gpu.allocate(8), lyk::int64, lyk::cuda(0), {1}),
-        locations_(gpu.allocate(4 * 19200), lyk::float32, lyk::cuda(0), {1, 300, 16, 1, 2, 2}),
-        weights_(gpu.allocate(4 * 9600), lyk::float32, lyk::cuda(0), {1, 300, 16, 1, 2}),
-        output_(gpu.allocate(4 * 76800), lyk::float32, lyk::cuda(0), {1, 300, 256}) {
+        locations_(gpu.floats(19200), lyk::float32, lyk::cuda(0), {1, 300, 16, 1, 2, 2}),
+        weights_(gpu.floats(9600), lyk::float32, lyk::cuda(0), {1, 300, 16, 1, 2}),
+        output_(gpu.floats(76800), lyk::float32, lyk::cuda(0), {1, 300, 256}) {
     call.value = value_.get();
     call.spatial_shapes = shapes_.get();
     call.level_start_index = starts_.get();
@@ -151,9 +156,9 @@ public:
                  call->attention_weights->data,
                  call->output->data};
     numbers_ = {76800, 1, 576, 16, 16, 1, 300, 2};
-    parameters_ = {&numbers_[0],  &pointers_[0], &pointers_[1], &pointers_[2], &pointers_[3],
-                   &pointers_[4], &numbers_[1],  &numbers_[2],  &numbers_[3],  &numbers_[4],
-                   &numbers_[5],  &numbers_[6],  &numbers_[7],  &pointers_[5]};
+    parameters_ = {numbers_.data(), pointers_.data(), &pointers_[1], &pointers_[2], &pointers_[3],
+                   &pointers_[4],   &numbers_[1],     &numbers_[2],  &numbers_[3],  &numbers_[4],
+                   &numbers_[5],    &numbers_[6],     &numbers_[7],  &pointers_[5]};
   }
 
   // What a first call asks of the driver.
@@ -313,6 +318,7 @@ int print_allocations() {
 
 }  // namespace
 
+// NOLINTNEXTLINE(bugprone-exception-escape): whoever measures sees what ended the program
 int main(int argc, char** argv) {
   const std::string_view mode = argc > 1 ? argv[1] : "";
   if (mode == "first")

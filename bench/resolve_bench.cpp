@@ -113,6 +113,7 @@ void resolve_in_turn(benchmark::State& state, const std::vector<std::string>& ar
   if (!slot)
     fail(slot.error().message);
   std::vector<lyk::wire::ResolveCall> calls;
+  calls.reserve(archs.size());
   for (const std::string& arch : archs)
     calls.push_back({*slot, lyk::Device{arch_from(arch), false, {}}, {}, false, false});
   auto settings = lyk::client::parse_settings(lyk::client::Environment::of_process());

@@ -8,10 +8,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "client/connection.hpp"
@@ -30,6 +32,13 @@ struct Shared {
 
 double seconds(Clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
+}
+
+// 0: the text is no number.
+int count_of(std::string_view text) {
+  int count = 0;
+  const char* end = text.data() + text.size();
+  return std::from_chars(text.data(), end, count).ptr == end ? count : 0;
 }
 
 // The seconds that one process waited; negative if it got nothing.
@@ -61,7 +70,7 @@ int main(int argc, char** argv) {
     (void)std::fprintf(stderr, "usage: waiters_bench PROCESSES SLOT ARCH\n");
     return 2;
   }
-  const int processes = std::atoi(arguments[1]);
+  const int processes = count_of(arguments[1]);
   const auto slot = lyk::SlotName::parse(arguments[2]);
   const auto arch = lyk::Arch::parse(arguments[3]);
   if (processes < 1 || !slot || !arch)
