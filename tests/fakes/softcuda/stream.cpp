@@ -1,9 +1,9 @@
 #include "tests/fakes/softcuda/stream.hpp"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
+#include <csignal>
 #include <system_error>
 #include <thread>
 #include <utility>

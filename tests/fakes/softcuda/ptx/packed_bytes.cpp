@@ -47,7 +47,7 @@ Step dot_product_2(const Instruction& in, Thread& thread) {
 Step difference_4(const Instruction& in, Thread& thread) {
   const auto a = get<std::uint32_t>(thread, in.a);
   const auto b = get<std::uint32_t>(thread, in.b);
-  std::uint32_t sum = get<std::uint32_t>(thread, in.c);
+  auto sum = get<std::uint32_t>(thread, in.c);
   std::uint32_t side_by_side = 0;
   for (unsigned i = 0; i < 4; ++i) {
     const std::int64_t difference = part(a, i, 8, Sign::none) - part(b, i, 8, Sign::none);
