@@ -43,8 +43,8 @@ TEST(SoftcudaTrace, EachCallIsALineWithItsArgumentsAndItsResult) {
       R"(\d+ cuMemFree_v2 address=0xd0000000000001 -> 1: not the start of live device memory)",
       R"(\d+ cuModuleLoadData image=0x[0-9a-f]+ out=0x[0-9a-f]+ -> 0)",
       R"(\d+ cuModuleGetFunction module=0x[0-9a-f]+ name=scale out=0x[0-9a-f]+ -> 0)",
-      R"(\d+ cuLaunchKernel function=0x[0-9a-f]+ grid_x=1 grid_y=2 grid_z=3 block_x=4 block_y=5 )"
-      R"(block_z=6 shared=7 stream=0x0 -> 1: no parameters)",
+      (R"(\d+ cuLaunchKernel function=0x[0-9a-f]+ grid_x=1 grid_y=2 grid_z=3 block_x=4 block_y=5 )"
+       R"(block_z=6 shared=7 stream=0x0 -> 1: no parameters)"),
   };
   ASSERT_EQ(lines.size(), expected.size());
   for (std::size_t i = 0; i < lines.size(); ++i)

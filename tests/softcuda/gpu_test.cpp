@@ -11,7 +11,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -156,7 +155,7 @@ double distance(const std::vector<T>& one, const std::vector<T>& other) {
   for (std::size_t i = 0; i < one.size(); ++i) {
     if (std::isnan(one[i]) && std::isnan(other[i]))
       continue;
-    if (std::memcmp(&one[i], &other[i], sizeof(T)) == 0)
+    if (one[i] == other[i])
       continue;
     const double step = std::numeric_limits<T>::epsilon() * std::fabs(static_cast<double>(one[i]));
     const double steps = std::fabs(static_cast<double>(one[i]) - static_cast<double>(other[i])) /
@@ -191,7 +190,7 @@ protected:
 
 template <typename T>
 std::vector<T> functions_of(const Gpu& gpu, const char* kernel, const std::vector<T>& arguments) {
-  const lyk_cu_function function = gpu.load(ptx_of("ptx_functions.ptx"), kernel);
+  auto* const function = gpu.load(ptx_of("ptx_functions.ptx"), kernel);
   lyk_cu_deviceptr in = gpu.upload(arguments);
   lyk_cu_deviceptr out = gpu.upload(std::vector<T>(16 * arguments.size()));
   int count = static_cast<int>(arguments.size());
@@ -214,7 +213,7 @@ TEST_F(Gpus, MathematicalFunctionsDifferInTheLastPlacesOnly) {
 
 TEST_F(Gpus, WideDivisionsAreTheSame) {
   const auto divide = [](const Gpu& gpu) {
-    const lyk_cu_function function = gpu.load(ptx_of("ptx_functions.ptx"), "divide_128");
+    auto* const function = gpu.load(ptx_of("ptx_functions.ptx"), "divide_128");
     lyk_cu_deviceptr in = gpu.upload(std::vector<std::uint64_t>{100, 77, 7, 3});
     lyk_cu_deviceptr out = gpu.upload(std::vector<std::uint64_t>(4));
     std::array<void*, 2> parameters{&out, &in};
@@ -249,13 +248,13 @@ struct Deform {
 };
 
 std::vector<float> forward(const Gpu& gpu) {
-  const lyk_cu_function function =
+  auto* const function =
       gpu.load(ptx_of("ms_deform_attn.sm_75.ptx"),
                "_Z31ms_deformable_im2col_gpu_kernelIfEviPKT_PKlS4_S2_S2_iiiiiiiPS0_");
   Deform in{gpu};
   lyk_cu_deviceptr out = gpu.upload(std::vector<float>(Deform::outputs));
   auto& n = in.sizes;
-  std::array<void*, 14> parameters{&n[0],       &in.value, &in.shapes, &in.starts, &in.locations,
+  std::array<void*, 14> parameters{n.data(),    &in.value, &in.shapes, &in.starts, &in.locations,
                                    &in.weights, &n[1],     &n[2],      &n[3],      &n[4],
                                    &n[5],       &n[6],     &n[7],      &out};
   gpu.launch(function, static_cast<unsigned>(Deform::outputs + 255) / 256, 256, parameters.data());
@@ -264,7 +263,7 @@ std::vector<float> forward(const Gpu& gpu) {
 
 // The gradients of locations and weights, which no atomic addition takes part in.
 std::vector<float> backward(const Gpu& gpu) {
-  const lyk_cu_function function =
+  auto* const function =
       gpu.load(ptx_of("ms_deform_attn.sm_75.ptx"),
                "_Z61ms_deformable_col2im_gpu_kernel_shm_blocksize_aware_reduce_v1IfLj16EEviPKT_S2_"
                "PKlS4_S2_S2_iiiiiiiPS0_S5_S5_");
@@ -274,7 +273,7 @@ std::vector<float> backward(const Gpu& gpu) {
   lyk_cu_deviceptr locations = gpu.upload(std::vector<float>(2 * Deform::samples));
   lyk_cu_deviceptr weights = gpu.upload(std::vector<float>(Deform::samples));
   auto& n = in.sizes;
-  std::array<void*, 17> parameters{&n[0],         &in.gradient, &in.value, &in.shapes, &in.starts,
+  std::array<void*, 17> parameters{n.data(),      &in.gradient, &in.value, &in.shapes, &in.starts,
                                    &in.locations, &in.weights,  &n[1],     &n[2],      &n[3],
                                    &n[4],         &n[5],        &n[6],     &n[7],      &value,
                                    &locations,    &weights};

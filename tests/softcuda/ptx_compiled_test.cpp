@@ -76,7 +76,8 @@ void for_each_tap(const Level& level, double y, double x, Tap tap) {
   const double top = std::floor(y);
   const double left = std::floor(x);
   for (int corner = 0; corner < 4; ++corner) {
-    const double row = top + corner / 2;
+    const int below = corner / 2;
+    const double row = top + below;
     const double column = left + corner % 2;
     if (row < 0 || column < 0 || row >= static_cast<double>(level.height) ||
         column >= static_cast<double>(level.width))
@@ -143,28 +144,33 @@ void expect_near(const std::vector<T>& found, const std::vector<double>& wanted,
   EXPECT_LE(worst, tolerance);
 }
 
+std::vector<std::int64_t> start_cells(const std::vector<Level>& levels) {
+  std::vector<std::int64_t> starts;
+  std::int64_t start = 0;
+  for (const Level& level : levels) {
+    starts.push_back(start);
+    start += level.height * level.width;
+  }
+  return starts;
+}
+
 // The tensors of one problem in the memory of a device.
 template <typename T>
 struct Problem {
   Problem(const std::string& file_name, const Sizes& own)
-      : sizes(own), in(random_inputs<T>(own)), device(file(file_name)) {
-    std::vector<std::int64_t> start_cells;
-    std::int64_t start = 0;
-    for (const Level& level : sizes.levels) {
-      start_cells.push_back(start);
-      start += level.height * level.width;
-    }
-    shapes = device.put(sizes.levels);
-    starts = device.put(start_cells);
-    value = device.put(in.value);
-    locations = device.put(in.locations);
-    weights = device.put(in.weights);
-  }
+      : sizes(own),
+        in(random_inputs<T>(own)),
+        device(file(file_name)),
+        shapes(device.put(sizes.levels)),
+        starts(device.put(start_cells(sizes.levels))),
+        value(device.put(in.value)),
+        locations(device.put(in.locations)),
+        weights(device.put(in.weights)) {}
 
   Sizes sizes;
   Inputs<T> in;
   Device device;
-  Address shapes = 0, starts = 0, value = 0, locations = 0, weights = 0;
+  Address shapes, starts, value, locations, weights;
 };
 
 constexpr std::uint32_t threads_max = 1024;

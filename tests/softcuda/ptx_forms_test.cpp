@@ -157,8 +157,8 @@ TEST(PtxForms, OfMemoryAccessesAreThoseOfTheManual) {
            "atom.global.add.s64 %rd1, [%rd2], %rd1;",
            "atom.local.add.u32 %r1, [%rd1], %r2;",
            "atom.global.add.f16x2 %r1, [%rd1], %r2;",
-           "atom.global.add.noftz.v8.f16x2 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, [%rd1], "
-           "{%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8};",
+           ("atom.global.add.noftz.v8.f16x2 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, [%rd1], "
+            "{%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8};"),
            "atom.shared.add.v2.f32 {%f1, %f2}, [%rd1], {%f1, %f2};",
            "atom.shared.add.L2::cache_hint.u32 %r1, [%rd1], %r2, %rd2;",
            "atom.global.cas.L2::cache_hint.b32 %r1, [%rd1], %r2, %r3, %rd2;",
