@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -147,15 +148,16 @@ Result<void> make_folders(const std::filesystem::path& folder, FolderMode mode) 
   constexpr mode_t for_services = 0755;
   constexpr mode_t most = 0777;  // less the umask
   const bool is_for_services = mode == FolderMode::for_services;
-  for (auto at = missing.rbegin(); at != missing.rend(); ++at) {
-    if (::mkdir(at->c_str(), is_for_services ? for_services : most) != 0) {
+  std::ranges::reverse(missing);
+  for (const auto& at : missing) {
+    if (::mkdir(at.c_str(), is_for_services ? for_services : most) != 0) {
       const int number = errno;
       if (number == EEXIST)
         continue;  // somebody else was faster
-      return file_error(number, "create folder", *at);
+      return file_error(number, "create folder", at);
     }
     if (is_for_services)
-      LYK_TRY(open_to_readers(*at, for_services));
+      LYK_TRY(open_to_readers(at, for_services));
   }
   return {};
 }
