@@ -144,7 +144,7 @@ Result<EnteredGpu> DeviceCode::enter(const Driver& driver,
 }
 
 Result<void> DeviceCode::find_context_anew(const Driver& driver, State& state, Gpu& gpu) {
-  LYK_TRY_ASSIGN(const lyk_cu_context context, find_primary_context(driver.cu, gpu.device));
+  LYK_TRY_ASSIGN(auto* const context, find_primary_context(driver.cu, gpu.device));
   if (context != gpu.context)
     state.module.store(nullptr, std::memory_order_release);  // it went with its context
   state.context.store(context, std::memory_order_release);
