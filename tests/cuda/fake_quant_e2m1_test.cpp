@@ -112,6 +112,22 @@ TEST(FakeQuantNvfp4OnCuda, EqualsTheOracleForEveryBlockScale) {
   expect_nvfp4_weight(given, tensor_amax);
 }
 
+// The same about a few midpoints where the scale of the tensor is no power of two, so that the
+// divisor and the quotient are rounded.
+TEST(FakeQuantNvfp4OnCuda, EqualsTheOracleForEveryRoundingOfABlockScale) {
+  for (const float tensor_amax : {4.7F, 0.31F, 77.7F, 1.3F, 900.1F}) {
+    const float tensor_scale = tensor_amax / 2688;
+    BlockCase given{.rows = 1};
+    for (int sixteenth = 17; sixteenth < 32; ++sixteenth)
+      for (const float greatest : around(static_cast<float>(sixteenth) / 16 * (6 * tensor_scale)))
+        for (int i = 0; i < 16; ++i)
+          given.x.push_back(greatest / static_cast<float>(1 + i));
+    given.columns = given.x.size();
+    given.grad_output = normal_floats(given.x.size(), 10);
+    expect_nvfp4_weight(given, tensor_amax);
+  }
+}
+
 TEST(FakeQuantNvfp4OnCuda, FindsTheAmaxOfTheTensorItself) {
   for (const std::size_t columns : Sizes{1, 7, 160, 1031})
     for (const bool has_nan : {false, true}) {

@@ -61,8 +61,9 @@ TEST(FakeQuantFp8OnCuda, EqualsTheOracleForEveryChannelAxis) {
     expect_fp8({.axis = axis, .x = awkward_floats(axis.elements(), 4), .scale = scales});
 }
 
-// Every value of the format, every midpoint between two, and the floats beside them. The same PTX
-// compiled for an architecture with an instruction for the conversion and for one without.
+// Every value of the format, every midpoint between two, and the floats beside them, times the
+// scale: a quotient that is rounded to a midpoint is not always one. The same PTX compiled for an
+// architecture with an instruction for the conversion and for one without.
 TEST(FakeQuantFp8OnCuda, RoundsToE4m3AsTheOracleAtEveryMidpoint) {
   Floats x{};
   for (std::uint8_t code = 0; code < 0x7E; ++code) {
@@ -75,8 +76,12 @@ TEST(FakeQuantFp8OnCuda, RoundsToE4m3AsTheOracleAtEveryMidpoint) {
       }
   }
   for (const int sm : {75, 90})
-    for (const float scale : {1.0F, 0.037F})
-      expect_fp8({.axis = {1, 1, x.size()}, .x = x, .scale = {scale}, .sm = sm});
+    for (const float scale : {1.0F, 0.037F}) {
+      Floats scaled = x;
+      for (float& value : scaled)
+        value *= scale;
+      expect_fp8({.axis = {1, 1, x.size()}, .x = scaled, .scale = {scale}, .sm = sm});
+    }
 }
 
 }  // namespace

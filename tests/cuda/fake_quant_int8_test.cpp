@@ -1,6 +1,7 @@
 // fake_quant_int8_affine and fake_quant_int8_per_channel on CUDA, bit for bit with the oracle.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <vector>
 
 #include "kernels/reference/fake_quant_int8_affine.hpp"
@@ -98,6 +99,24 @@ TEST(FakeQuantInt8AffineOnCuda, EqualsTheOracleAtTies) {
       x.push_back(value);
   // Range 127.5, so that the scale is 0.5 but for the rounding of the reciprocal.
   expect_affine({.x = x, .grad_output = normal_floats(x.size(), 9), .lo = -64, .hi = 63.5F});
+}
+
+// Ranges whose zero point, -128 - lo / scale, is at a tie after two roundings and is not before:
+// one way in the first four, for another rounding of the quotient, and of the difference in the
+// others. Around every tie of x in them, the reciprocal and the product decide likewise.
+TEST(FakeQuantInt8AffineOnCuda, EqualsTheOracleWhereEachRoundingDecides) {
+  const std::vector<std::pair<float, float>> ranges{
+      {-0x1.42f13ap+2F, 0x1.687664p+2F}, {-0x1.7fe30ep+2F, 0x1.62301p+1F},
+      {-0x1.10fed8p+2F, 0x1.9ae68p+1F},  {-0x1.52438ap+1F, 0x1.673f7ap-1F},
+      {-0x1.d73986p-1F, 0x1.b190b8p+2F}, {-0x1.8de556p-2F, 0x1.0e155cp+2F},
+      {-0x1.1dc58p+0F, 0x1.e91bdap+2F},  {-0x1.90aee8p-2F, 0x1.9e57ccp+1F}};
+  for (const auto& [lo, hi] : ranges) {
+    Floats x{};
+    for (int code = -200; code < 200; ++code)
+      for (const float value : around((static_cast<float>(code) + 0.5F) * ((hi - lo) / 255)))
+        x.push_back(value);
+    expect_affine({.x = x, .grad_output = normal_floats(x.size(), 10), .lo = lo, .hi = hi});
+  }
 }
 
 // ---- per channel ------------------------------------------------------------------------------
@@ -217,6 +236,32 @@ TEST(FakeQuantInt8PerChannelOnCuda, EqualsTheOracleWithAGivenScale) {
         given.scale = {0.013F};
       expect_channels(given);
     }
+}
+
+// A gradient passes up to the ties at the ends of the codes, of which the upper one is beyond and
+// the lower one is not. Products with a reciprocal are rounded onto them for some of the scales.
+TEST(FakeQuantInt8PerChannelOnCuda, MasksTheGradientAtTheTiesOfTheEndsAsTheOracle) {
+  Floats scales{1, 0.5F};
+  for (const float deviation : normal_floats(30, 32))
+    scales.push_back(0.02F + 0.01F * std::fabs(deviation));
+  ChannelCase given{.axis = {1, scales.size(), 6}, .scale = scales};
+  for (const float scale : scales)
+    for (const float end : {127.5F, -128.5F})
+      for (const float value : around(end * scale))
+        given.weight.push_back(value);
+  given.grad_output = normal_floats(given.axis.elements(), 33);
+  expect_channels(given);
+}
+
+// Code 1 times these scales is half-way between two bfloat16, below an even one and below an odd
+// one.
+TEST(FakeQuantInt8PerChannelOnCuda, RoundsTiesOfBfloat16ToEven) {
+  const Floats scales{from_bits(0x3F808000), from_bits(0x3F818000)};
+  expect_channels({.type = ElementType::bf16,
+                   .axis = {1, 2, 5},
+                   .weight = Floats(10, 1.0F),
+                   .grad_output = Floats(10, 1.0F),
+                   .scale = scales});
 }
 
 }  // namespace

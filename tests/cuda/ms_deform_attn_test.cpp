@@ -2,9 +2,7 @@
 // oracle in double, and the deterministic ones bit for bit with themselves whatever the launch.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -195,74 +193,6 @@ TEST(MsDeformAttnOnCuda, DeterministicBackwardKeepsTheSmallestGradients) {
   tensors.grad_output.assign(tensors.grad_output.size(), 2 * smallest);
   const auto value = backward_on_cuda(given, tensors, Backward::deterministic, {}).value;
   expect_same(value, std::vector<float>(4, 6 * smallest));
-}
-
-// What one point adds up to over the channels of a row, in the order of the kernels: each four
-// neighbouring channels a sum, over all chunks of 128; then neighbouring sums, and those of them.
-struct PointSums {
-  float weight = 0;
-  float x = 0;
-  float y = 0;
-};
-
-// One channel of a point between all four cells of the corner of a level.
-PointSums add_channel(const PointSums& sums,
-                      const std::array<float, 4>& v,
-                      const std::array<float, 2>& location,
-                      float grad_output,
-                      float attention,
-                      float side) {
-  const float lx = std::fma(location[0], side, -0.5F);
-  const float ly = std::fma(location[1], side, -0.5F);
-  const float hx = 1 - lx;
-  const float hy = 1 - ly;
-  const float t =
-      std::fma(ly * lx, v[3], std::fma(ly * hx, v[2], std::fma(hy * hx, v[0], hy * lx * v[1])));
-  const float slope_y = std::fma(lx, v[3], std::fma(hx, v[2], std::fma(-lx, v[1], -hx * v[0])));
-  const float slope_x = std::fma(ly, v[3], std::fma(-ly, v[2], std::fma(hy, v[1], -hy * v[0])));
-  const float scaled = grad_output * attention;
-  return {sums.weight + grad_output * t, sums.x + side * slope_x * scaled,
-          sums.y + side * slope_y * scaled};
-}
-
-PointSums sum_in_order(std::vector<PointSums> sums) {
-  for (std::size_t distance = 1; distance < sums.size(); distance *= 2)
-    for (std::size_t i = 0; i + distance < sums.size(); i += 2 * distance) {
-      sums[i].weight += sums[i + distance].weight;
-      sums[i].x += sums[i + distance].x;
-      sums[i].y += sums[i + distance].y;
-    }
-  return sums.front();
-}
-
-TEST(MsDeformAttnOnCuda, GradientsOfLocationsAndWeightsAreSumsInTheOrderOfTheKernels) {
-  constexpr float side = 3;
-  for (const std::size_t channels : std::vector<std::size_t>{4, 7, 32, 71, 200}) {
-    SCOPED_TRACE(std::to_string(channels) + " channels");
-    const DeformCase given{
-        .name = "", .shapes = {3, 3}, .channels = channels, .queries = 12, .points = 1};
-    DeformTensors tensors = tensors_of(given, 12);
-    for (std::size_t i = 0; i < tensors.locations.size(); ++i)
-      tensors.locations[i] = 0.2F + 0.0117F * static_cast<float>(i);
-    const DeformGradients actual = backward_on_cuda(given, tensors, Backward::deterministic, {});
-    for (std::size_t query = 0; query < given.queries; ++query) {
-      std::vector<PointSums> sums(std::min<std::size_t>(std::bit_ceil((channels + 3) / 4), 32));
-      for (std::size_t channel = 0; channel < channels; ++channel) {
-        const auto value_of = [&](std::size_t cell) {
-          return tensors.value[cell * channels + channel];
-        };
-        PointSums& sum = sums[channel / 4 % sums.size()];
-        sum = add_channel(sum, {value_of(0), value_of(1), value_of(3), value_of(4)},
-                          {tensors.locations[2 * query], tensors.locations[2 * query + 1]},
-                          tensors.grad_output[query * channels + channel], tensors.weights[query],
-                          side);
-      }
-      const PointSums expected = sum_in_order(sums);
-      expect_same(std::vector<float>{actual.weights[query], actual.locations[2 * query],
-                                     actual.locations[2 * query + 1]},
-                  std::vector<float>{expected.weight, expected.x, expected.y});
-    }
-  }
 }
 
 TEST(MsDeformAttnOnCuda, WhatOnePointAddsToTheGradientOfValueHasTheOraclesBits) {

@@ -45,6 +45,19 @@ EXACT = {
         "exact: a level from a level",
     "arithmetic.cuh: __fmul_rn: const float value = __fmul_rn(__uint_as_float((code & 7) << 22), 0x1p126F);":
         "exact: a power of two",
+    "fake_quant_int8_affine.cu: __fadd_rn: return __fadd_rn(grid.zero_point, rintf(__fmul_rn(x, grid.inverse)));":
+        "exact: integers below 2^24; from there on, both sums are beyond the codes",
+    "fake_quant_int8_affine.cu: __fsub_rn: result.at[i] = __fmul_rn(__fsub_rn(code, grid.zero_point), grid.scale);":
+        "exact: integers of at most 9 bits, or -128 less -2^31, which has 24",
+    "fake_quant_int8_per_channel.cu: __fsub_rn: return __fmul_rn(__fsub_rn(code, magic), grid.scale);":
+        "exact: a whole number and one more",
+    "fake_quant_int_grouped.cu: __fsub_rn: const float code = __fsub_rn(__fadd_rn(clipped, magic), magic);":
+        "exact: a whole number and one more",
+    "int8.cuh: __fmul_rn: return __fmul_rn(gradient, in_range ? 1.0F : 0.0F);":
+        "exact: by one or zero",
+    "ms_deform_attn_gather.cu: __fmaf_rn: "
+    "const float rest = __fmaf_rn(term, format.to_upper, -__fsub_rn(upper, FixedPoint::magic));":
+        "exact: what a rounding to a whole number leaves of 24 bits",
     "ms_deform_attn_gather.cu: __fsub_rn: "
     "const float rest = __fmaf_rn(term, format.to_upper, -__fsub_rn(upper, FixedPoint::magic));":
         "exact: a whole number and one more",
