@@ -350,5 +350,41 @@ TEST(PtxAccess, PlacesAreThoseOfTheLaunch) {
     EXPECT_EQ(words[i], i);
 }
 
+// Two blocks of 32 threads. Each loads 4 and 16 bytes, stores 8 and adds 4 bytes atomically in one
+// way and 4 in another; shared memory, local memory and parameters are none of it.
+TEST(PtxAccess, CountsTheBytesThatALaunchMovesInGlobalMemory) {
+  Device device{lyk::str(header, R"(
+.visible .entry k(.param .u64 p)
+{
+  .reg .b32 %r<9>; .reg .b64 %rd<9>, %p;
+  .shared .align 16 .b8 buffer[256];
+  ld.param.u64 %p, [p];
+  ld.global.u32 %r0, [%p];
+  ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%p];
+  mov.u32 %r5, %tid.x;
+  mov.u64 %rd0, buffer;
+  mad.wide.u32 %rd1, %r5, 8, %rd0;
+  st.shared.u64 [%rd1], %rd0;
+  ld.shared.u64 %rd2, [%rd1];
+  mov.u32 %r6, %ctaid.x;
+  mad.lo.u32 %r7, %r6, 32, %r5;
+  mad.wide.u32 %rd3, %r7, 8, %p;
+  st.global.u64 [%rd3+32], %rd2;
+  atom.global.add.u32 %r8, [%p+16], 1;
+  red.add.u32 [%p+20], 1;
+  ret;
+})")};
+  const Address array = device.put(std::vector<std::uint32_t>(8 + 2 * 64));
+  Traffic traffic;
+  Launch launch;
+  launch.grid.x = 2;
+  launch.block.x = 32;
+  launch.traffic = &traffic;
+  device.run_well("k", launch, Arguments{array});
+  EXPECT_EQ(traffic, (Traffic{.loaded = 64 * 20, .stored = 64 * 8, .atomic = 64 * 8}));
+  device.run_well("k", launch, Arguments{array});
+  EXPECT_EQ(traffic.bytes(), 2U * 64 * 36);
+}
+
 }  // namespace
 }  // namespace softcuda::ptx::testing

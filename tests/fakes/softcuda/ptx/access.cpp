@@ -101,6 +101,15 @@ std::byte* checked(const Instruction& in, Thread& thread, const Reach& wanted, R
   return region.content + offset;
 }
 
+void count(Traffic& traffic, const Reach& wanted) {
+  if (wanted.access == Access::atomic)
+    traffic.atomic += wanted.bytes;
+  else if (writes(wanted.access))
+    traffic.stored += wanted.bytes;
+  else
+    traffic.loaded += wanted.bytes;
+}
+
 std::byte* reach_global(const Instruction& in, Thread& thread, const Reach& wanted) {
   Run& run = *thread.block->run;
   Region*& region = run.nearest[in.site];
@@ -112,6 +121,8 @@ std::byte* reach_global(const Instruction& in, Thread& thread, const Reach& want
     }
     region = found;
   }
+  if (run.launch->traffic != nullptr) [[unlikely]]
+    count(*run.launch->traffic, wanted);
   return checked(in, thread, wanted, *region);
 }
 

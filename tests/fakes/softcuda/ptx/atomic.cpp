@@ -98,7 +98,7 @@ template <Space space>
 std::byte* place(const Instruction& in, Thread& thread, std::uint32_t bytes, std::uint32_t align) {
   if ((in.flags & orders_flag) != 0)
     fence(thread);
-  return reach<space>(in, thread, {address_of(in, thread), bytes, align, Access::strong_write});
+  return reach<space>(in, thread, {address_of(in, thread), bytes, align, Access::atomic});
 }
 
 template <Space space, typename T, typename Operation>

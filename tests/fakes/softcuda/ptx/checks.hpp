@@ -22,14 +22,15 @@
 
 namespace softcuda::ptx {
 
-// An atomic operation is a strong write.
-enum class Access : std::uint8_t { read, write, strong_read, strong_write };
+// An atomic operation is a strong write that reads as well.
+enum class Access : std::uint8_t { read, write, strong_read, strong_write, atomic };
 
 [[nodiscard]] constexpr bool writes(Access access) {
-  return access == Access::write || access == Access::strong_write;
+  return access == Access::write || access == Access::strong_write || access == Access::atomic;
 }
 [[nodiscard]] constexpr bool is_strong(Access access) {
-  return access == Access::strong_read || access == Access::strong_write;
+  return access == Access::strong_read || access == Access::strong_write ||
+         access == Access::atomic;
 }
 
 // One access to one byte. `thread` counts through the grid, from 1; 0 is nobody.

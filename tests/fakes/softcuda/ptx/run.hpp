@@ -56,6 +56,17 @@ struct Checks {
   bool uninitialised = false;
 };
 
+// Bytes between threads and global memory, each access as often as a thread makes it: what a cache
+// or a coalesced transaction saves is not taken off. An atomic operation counts its operand once.
+struct Traffic {
+  std::uint64_t loaded = 0;
+  std::uint64_t stored = 0;
+  std::uint64_t atomic = 0;
+
+  [[nodiscard]] std::uint64_t bytes() const { return loaded + stored + atomic; }
+  bool operator==(const Traffic&) const = default;
+};
+
 struct Launch {
   Dimensions grid;
   Dimensions block;
@@ -64,6 +75,7 @@ struct Launch {
   std::span<const std::byte> parameters;
   std::uint64_t seed = 0;  // 0 is the plain order: blocks and threads ascending
   Checks checks;
+  Traffic* traffic = nullptr;  // what the launch moves is added to it
   // Of all threads together. Stops kernels that wait for something that never comes.
   std::uint64_t instructions_max = 100'000'000'000;
 };
