@@ -154,10 +154,10 @@ __device__ float sum_of(std::uint64_t bits, std::uint32_t count, const FixedPoin
 
 // ---- gather -----------------------------------------------------------------------------------
 
-// The points around a cell: those of four bins, one after another. Point n of them is at
-// entries[i] + n, if bin i is the one whose end is the first beyond n.
+// The points around a cell: those of four bins, one after another. Point n of them is entry
+// offsets[i] + n of its level, in 32 bits, if bin i is the one whose end is the first beyond n.
 struct Around {
-  std::uint64_t entries[4];
+  std::uint32_t offsets[4];
   std::uint32_t ends[4];
   std::uint32_t bound = 0;
   std::uint32_t level = 0;
@@ -185,17 +185,32 @@ __device__ Around points_around(const MsDeformAttn& call,
   const int row = in_level / level.width;
   const int column = in_level - row * level.width;
   const std::uint64_t bins = first_bin(call, batch_head, around.level, level);
-  const std::uint64_t entries = first_entry(call, batch_head, around.level);
   std::uint32_t before = 0;
 #pragma unroll
   for (int tap = 0; tap < 4; ++tap) {
     const std::uint32_t bin = bin_in_level(level, row - (tap >> 1), column - (tap & 1));
     const std::uint32_t begin = bin == 0 ? 0 : call.bins.counts[bins + bin - 1];
-    around.entries[tap] = entries + begin - before;
+    around.offsets[tap] = begin - before;
     before += call.bins.counts[bins + bin] - begin;
     around.ends[tap] = before;
     around.bound = max(around.bound, call.bins.bounds[bins + bin]);
   }
+  return around;
+}
+
+// Of a group of lanes, the first one has looked: for all others to do the same would read four bins
+// as many times over. REQUIRES: the whole warp calls.
+__device__ Around of_first_lane(Around around, std::uint32_t lanes) {
+  const auto first = [lanes](std::uint32_t value) {
+    return __shfl_sync(0xFFFFFFFF, value, 0, static_cast<int>(lanes));
+  };
+#pragma unroll
+  for (int tap = 0; tap < 4; ++tap) {
+    around.offsets[tap] = first(around.offsets[tap]);
+    around.ends[tap] = first(around.ends[tap]);
+  }
+  around.bound = first(around.bound);
+  around.level = first(around.level);
   return around;
 }
 
@@ -211,15 +226,17 @@ __device__ Share share_of(const MsDeformAttn& call,
                           const Around& around,
                           std::uint32_t number) {
   int tap = 0;
-  std::uint64_t entries = around.entries[0];
+  std::uint32_t offset = around.offsets[0];
 #pragma unroll
   for (int i = 1; i < 4; ++i) {
     if (number >= around.ends[i - 1]) {
       tap = i;
-      entries = around.entries[i];
+      offset = around.offsets[i];
     }
   }
-  const std::uint32_t entry = call.bins.entries[entries + number];
+  const std::uint64_t batch_head = of_cell.batch * call.heads.value + of_cell.head;
+  const std::uint32_t entry =
+      call.bins.entries[first_entry(call, batch_head, around.level) + (offset + number)];
   const std::uint32_t query = entry / call.points;
   const std::uint64_t row =
       (of_cell.batch * call.queries.value + query) * call.heads.value + of_cell.head;
@@ -298,8 +315,9 @@ __device__ void gather(const MsDeformAttn& call) {
     const auto [place, chunk] = cell_item(call, has_item ? at.item : 0);
     const LaneChannels mine = channels_of_lane<Element>(call, chunk, access);
     Around around{};
-    if (has_item)
+    if (has_item && lane == 0)
       around = points_around(call, place.batch * call.heads.value + place.head, place.query);
+    around = of_first_lane(around, call.lanes);
     const FixedPoint format = fixed_point(around.bound, around.count());
     Sums<Element> sums{};
     for (std::uint32_t first = 0; __any_sync(0xFFFFFFFF, first < around.count());
