@@ -314,6 +314,19 @@ def idle(seconds):
         report("daemon: start to ready", "<= 50 ms", text(start), start["median"] <= 0.05, "11 starts, until READY=1")
 
 
+def backward_bytes():
+    """What the deterministic backward of ms_deform_attn moves on a device beside the atomic one, by the stand-in's count."""
+    if not (BIN / "backward_bytes").exists():
+        print("skipped  deterministic CUDA backward: bytes: nothing was built, for want of nvcc or GTest", flush=True)
+        return
+    for case, modes in json.loads(subprocess.run([BIN / "backward_bytes"], check=True, capture_output=True).stdout).items():
+        atomic, deterministic = (sum(modes[mode].values()) for mode in ("atomic", "deterministic"))
+        parts = "; ".join(f"{mode}: " + ", ".join(f"{count / 1e6:.3g} MB {what}" for what, count in modes[mode].items())
+                          for mode in ("deterministic", "atomic"))
+        ratio = deterministic / atomic
+        report(f"deterministic CUDA backward: bytes, {case}", "<= 2x the atomic form", f"{ratio:.2f}x", ratio <= 2, parts)
+
+
 def processor():
     names = [line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
     return names[0] if names else platform.machine()
@@ -322,7 +335,8 @@ def processor():
 def main():
     benches = {"warm_resolve": warm_resolve, "first_resolve": first_resolve, "cold_fetch": cold_fetch, "verify": verify,
                "launch": launch, "waiters": waiters, "large_index": large_index,
-               "cpu_kernels": lambda: cpu_kernels.report_rows(BIN / "cpu_kernels_bench"), "idle": None}
+               "cpu_kernels": lambda: cpu_kernels.report_rows(BIN / "cpu_kernels_bench"),
+               "backward_bytes": backward_bytes, "idle": None}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=benches, metavar="NAME", help=f"of {', '.join(benches)}")
     parser.add_argument("--idle-seconds", type=int, default=60)

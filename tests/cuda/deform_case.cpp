@@ -21,16 +21,6 @@ std::vector<float> uniform_floats(std::size_t count, float low, float high, unsi
   return values;
 }
 
-cuda::DeformSizes cuda_sizes(const MsDeformAttnSizes& sizes) {
-  return {.batch = sizes.batch,
-          .cells = sizes.cells,
-          .heads = sizes.heads,
-          .channels = sizes.channels,
-          .queries = sizes.queries,
-          .levels = sizes.levels,
-          .points = sizes.points};
-}
-
 cuda::ElementCode code_of(ElementType type) {
   switch (type) {
     case ElementType::f32:
@@ -164,6 +154,16 @@ void run_deterministic(SoftDevice& device,
 
 }  // namespace
 
+cuda::DeformSizes cuda_sizes(const MsDeformAttnSizes& sizes) {
+  return {.batch = sizes.batch,
+          .cells = sizes.cells,
+          .heads = sizes.heads,
+          .channels = sizes.channels,
+          .queries = sizes.queries,
+          .levels = sizes.levels,
+          .points = sizes.points};
+}
+
 DeformTensors tensors_of(const DeformCase& given, unsigned seed) {
   DeformTensors out;
   MsDeformAttnSizes& sizes = out.sizes;
@@ -237,6 +237,8 @@ DeformGradients backward_on_cuda(const DeformCase& given,
                                  Backward backward,
                                  const Launching& how) {
   SoftDevice device{how.order, how.sm};
+  if (how.traffic != nullptr)
+    device.count(*how.traffic);
   cuda::MsDeformAttn call = put_inputs(device, given, tensors);
   const cuda::DeformSizes sizes = cuda_sizes(tensors.sizes);
   call.grad_value = allocate_as(device, given.value_type, tensors.value.size(), given.shift);

@@ -40,6 +40,8 @@ struct DeformTensors {
   std::vector<float> grad_output;
 };
 
+cuda::DeformSizes cuda_sizes(const slots::MsDeformAttnSizes& sizes);
+
 struct DeformGradients {
   std::vector<float> value;
   std::vector<float> locations;
@@ -60,6 +62,7 @@ struct Launching {
   std::uint64_t order = 0;
   std::uint32_t resident_blocks = 2;
   int sm = 75;
+  softcuda::ptx::Traffic* traffic = nullptr;  // what the launches move is added to it
 };
 
 std::vector<float> forward_on_cuda(const DeformCase& given,

@@ -81,7 +81,8 @@ void SoftDevice::run_bytes(std::string_view kernel,
                            .block = {.x = grid.threads},
                            .parameters = arguments,
                            .seed = order_,
-                           .checks = {.race = true, .uninitialised = true}};
+                           .checks = {.race = true, .uninitialised = true},
+                           .traffic = traffic_};
   const auto fault = ptx::run(module_, *found, launch, memory_);
   EXPECT_FALSE(fault) << kernel << ", order " << order_ << ": " << fault->text;
 }

@@ -24,6 +24,9 @@ class SoftDevice {
 public:
   explicit SoftDevice(std::uint64_t order, int sm = 75);
 
+  // Adds what the launches from here on move to `traffic`, which must outlive them.
+  void count(softcuda::ptx::Traffic& traffic) { traffic_ = &traffic; }
+
   // Device memory with these elements, `shift` elements past a multiple of 256 bytes.
   template <typename Element>
   Element* put(std::span<const Element> values, std::size_t shift = 0) {
@@ -66,6 +69,7 @@ private:
                  std::span<const std::byte> arguments);
 
   std::uint64_t order_;
+  softcuda::ptx::Traffic* traffic_ = nullptr;
   softcuda::ptx::Memory memory_;
   softcuda::ptx::LoadedModule module_;
 };
