@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <span>
 #include <utility>
@@ -52,6 +53,20 @@ Result<bool> has_all(const cache::Store& store,
   return true;
 }
 
+// Whether the pin itself proves the file: another pin of the same revision may have brought more.
+bool is_of(const cache::Store& store,
+           const cache::Origin& origin,
+           const fetcher::Listing& listing,
+           const RepoPath& path) {
+  const auto listed =
+      std::find_if(listing.files.begin(), listing.files.end(),
+                   [&](const fetcher::ListedFile& file) { return file.path == path; });
+  if (listed == listing.files.end())
+    return false;
+  const auto blob = store.find({origin, path}, &listed->proof);
+  return blob && *blob;
+}
+
 std::vector<image::Candidate> candidates_of(const std::vector<cache::StoredImage>& images) {
   std::vector<image::Candidate> candidates;
   candidates.reserve(images.size());
@@ -94,6 +109,10 @@ Result<StoredChoice> choose_stored(const cache::Store& store,
   for (const RepoType type : pin.repo_types) {
     const cache::Origin origin = origin_of(pin, type);
     LYK_TRY_ASSIGN(stored.images, store.images(origin));
+    if (listing)
+      std::erase_if(stored.images, [&](const cache::StoredImage& image) {
+        return !is_of(store, origin, *listing, image.path);
+      });
     if (stored.images.empty())
       continue;
     LYK_TRY_ASSIGN(stored.revision, store.revision(origin));

@@ -132,6 +132,14 @@ TEST_F(Resolve, SaysWhichPassesThePinMarksDeterministic) {
   EXPECT_TRUE(reply_of(*unmarked).deterministic.empty());
 }
 
+TEST_F(Resolve, WhatAnotherPinOfTheRevisionBroughtIsNotHandedOut) {
+  house_.store({"images/fits_better.ptx", test::ptx_of_abi("ms_deform_im2col", "sm_80")});
+  open();
+  const auto answer = resolve(for_device("8.0"));
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(reply_of(*answer).file, "images/kernel.ptx");
+}
+
 TEST_F(Resolve, AWarmAnswerNeedsNoStore) {
   open();
   const auto cold = resolve(for_device("8.0"));
