@@ -258,6 +258,7 @@ std::vector<Outlook> of_quantization(const std::string& slot,
                                      const std::vector<Kind>& kinds,
                                      const Situation& situation) {
   std::vector<Outlook> out;
+  out.reserve(kinds.size());
   const std::string by = client::forbidden_by(situation.policy, slot, client::cuda_name);
   for (const Kind& kind : kinds)
     out.push_back(with_own_kernels({slot, kind.gpu, {}, {}, forbidden(by, client::cuda_name)}, kind,
@@ -314,9 +315,11 @@ Outlooks look_out(const Invocation& invocation,
       continue;
     }
     const wire::Pin* pin = find_pin(*situation.service, slot.text());
-    for (const Kind& kind : gpu_kinds)
-      out.rows.push_back(ask_for_image({slot, *pin, kind.gpu, situation.policy.deterministic},
-                                       *connection, invocation, thoroughness));
+    for (const Kind& kind : gpu_kinds) {
+      Outlook hub = ask_for_image({slot, *pin, kind.gpu, situation.policy.deterministic},
+                                  *connection, invocation, thoroughness);
+      out.rows.push_back(with_own_kernels(std::move(hub), kind, situation));
+    }
   }
   for (Outlook& row : out.rows)
     if (row.obstacle)

@@ -136,6 +136,14 @@ class Launch(unittest.TestCase):
                          ("not_eligible",
                           "LIBREYOLO_KERNELS_DETERMINISTIC: the pin does not mark its forward deterministic"))
 
+    def test_doctor_offers_the_librarys_own_kernels_where_the_pins_image_does_not_serve(self):
+        self.run_cli("fetch", SLOT)
+        for fault in ({"LIBREYOLO_KERNELS_DETERMINISTIC": "1"}, {"SOFTCUDA_FAIL": "cuModuleLoadDataEx:1:200"}):
+            row = self.outlook(LIBREYOLO_KERNELS="", **fault)[0]
+            self.assertEqual(row["implementation"], "cuda", fault)
+            self.assertIn("; not hub: ", row["reason"])
+            self.assertNotIn("code", row)
+
     def test_doctor_finds_what_only_the_driver_can_say(self):
         self.run_cli("fetch", SLOT)
         row = self.outlook(exit_code=REFUSED, SOFTCUDA_FAIL="cuModuleLoadDataEx:1+:200")[0]
