@@ -27,9 +27,9 @@ void Connection::abandon() {
 }
 
 Result<void> Connection::connect() {
-  LYK_TRY_ASSIGN(Line line, dial(settings_, audience_));
-  peer_ = std::move(line.peer);
-  channel_.emplace(std::move(line.socket),
+  LYK_TRY_ASSIGN(DialedSocket dialed, dial(settings_, audience_));
+  peer_ = std::move(dialed.peer);
+  channel_.emplace(std::move(dialed.socket),
                    Channel::Options{.message_bytes_max = limits::reply_bytes_max, .wake = {}});
   return {};
 }

@@ -94,29 +94,29 @@ Result<Attempt> try_socket(const std::string& path, const Settings& settings, Au
 }
 
 // A socket that the user named is the only one: an answer from elsewhere would hide the mistake.
-Result<Line> dial_named(const Settings& settings) {
+Result<DialedSocket> dial_named(const Settings& settings) {
   if (const std::string reason = why_no_socket(settings.socket); !reason.empty())
     return Error{Code::invalid_argument, str("socket ", reason)};
   LYK_TRY_ASSIGN(Attempt attempt, try_socket(settings.socket, settings, Audience::anyone));
   if (attempt.reason.empty())
-    return Line{std::move(attempt.socket), quoted(settings.socket)};
+    return DialedSocket{std::move(attempt.socket), quoted(settings.socket)};
   return Error{Code::network,
                str("no service at ", attempt.reason, " (start one there, or name no socket)")};
 }
 
-Result<Line> dial_own(const Settings& settings, std::string_view tried) {
+Result<DialedSocket> dial_own(const Settings& settings, std::string_view tried) {
   if (settings.activation == Activation::forbidden)
     return Error{Code::network, str("no service answers: ", tried,
                                     "and LIBREYOLO_KERNELS_EXEC=0 forbids to start one (start the "
                                     "system service, or unset it)")};
   LYK_TRY_ASSIGN(const std::string program, find_program(settings));
   LYK_TRY_ASSIGN(UniqueFd socket, activate(program, settings.environment));
-  return Line{std::move(socket), quoted(program)};
+  return DialedSocket{std::move(socket), quoted(program)};
 }
 
 }  // namespace
 
-Result<Line> dial(const Settings& settings, Audience audience) {
+Result<DialedSocket> dial(const Settings& settings, Audience audience) {
   if (audience == Audience::anyone && !settings.socket.empty())
     return dial_named(settings);
   std::string tried;
@@ -127,7 +127,7 @@ Result<Line> dial(const Settings& settings, Audience audience) {
       continue;
     LYK_TRY_ASSIGN(Attempt attempt, try_socket(*path, settings, audience));
     if (attempt.reason.empty())
-      return Line{std::move(attempt.socket), quoted(*path)};
+      return DialedSocket{std::move(attempt.socket), quoted(*path)};
     tried += str(attempt.reason, "; ");
   }
   auto line = dial_own(settings, tried);

@@ -12,12 +12,12 @@
 
 namespace lyk::client {
 
-struct Line {
+struct DialedSocket {
   UniqueFd socket;
   std::string peer;  // for people, in quotes
 };
 
 // Errors as Connection::open.
-Result<Line> dial(const Settings& settings, Audience audience);
+Result<DialedSocket> dial(const Settings& settings, Audience audience);
 
 }  // namespace lyk::client
