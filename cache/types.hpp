@@ -19,6 +19,10 @@ namespace lyk::cache {
 // Wall clock, whole seconds: an argument wherever it matters, so that tests own it.
 using Time = std::chrono::sys_seconds;
 
+inline Time now() {
+  return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+}
+
 // A revision of a repo. The commit proves itself, so the repo type is part of the name only.
 struct Origin {
   RepoType type = RepoType::kernel;

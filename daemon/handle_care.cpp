@@ -82,14 +82,15 @@ Result<cache::VerifyReport> verify_asked(Call& call,
                                          const wire::VerifyCall& asked) {
   const cache::VerifyCallback progress = verify_progress(call);
   if (!asked.slot)
-    return store.verify_all({.origin = std::nullopt}, progress, now());
+    return store.verify_all({.origin = std::nullopt}, progress, cache::now());
   call.error_fields.slot = asked.slot->text();
   LYK_TRY_ASSIGN(const fetcher::LoadedPin loaded,
                  Service::find_pin(*call.service.snapshot(), *asked.slot));
   cache::VerifyReport total;
   for (const RepoType type : loaded.pin.repo_types) {
-    LYK_TRY_ASSIGN(cache::VerifyReport part,
-                   store.verify_all({.origin = origin_of(loaded.pin, type)}, progress, now()));
+    LYK_TRY_ASSIGN(
+        cache::VerifyReport part,
+        store.verify_all({.origin = origin_of(loaded.pin, type)}, progress, cache::now()));
     add(total, std::move(part));
   }
   return total;
@@ -183,7 +184,7 @@ Result<Answer> handle_prune(Call& call) {
   LYK_TRY_ASSIGN(const wire::PruneCall asked,
                  wire::decode_parameters<wire::PruneCall>(call.message));
   LYK_TRY_ASSIGN(const std::shared_ptr<cache::Store> store, call.service.store());
-  LYK_TRY_ASSIGN(const cache::Orphans orphans, store->collect_orphans(now()));
+  LYK_TRY_ASSIGN(const cache::Orphans orphans, store->collect_orphans(cache::now()));
   LYK_TRY_ASSIGN(const cache::Removed removed,
                  store->prune(asked.max_bytes.value_or(store->bytes_max())));
   LYK_TRY_ASSIGN(const cache::Stats stats, store->stats());
@@ -203,7 +204,7 @@ Result<Answer> handle_rebuild_index(Call& call) {
                  wire::decode_parameters<wire::RebuildIndexCall>(call.message));
   LYK_TRY_ASSIGN(const std::shared_ptr<cache::Store> store, call.service.store_to_rebuild());
   LYK_TRY_ASSIGN(const std::vector<cache::Entry> known, known_entries(call.service, *store));
-  LYK_TRY_ASSIGN(const cache::Rebuilt rebuilt, store->rebuild_index(known, now()));
+  LYK_TRY_ASSIGN(const cache::Rebuilt rebuilt, store->rebuild_index(known, cache::now()));
   record_damage(call.service, rebuilt.damaged);
   forget_images(call.service);
   call.service.log().info(event::store_changed, {{"by", "rebuild_index"},

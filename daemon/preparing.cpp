@@ -15,7 +15,8 @@ Result<void> deal_with_damage(Service& service,
                               const Wanted& wanted,
                               const cache::StoredImage& stored,
                               const Error& damage) {
-  LYK_TRY_ASSIGN(const cache::Verdict verdict, wanted.store->verify(stored.file.sha256, now()));
+  LYK_TRY_ASSIGN(const cache::Verdict verdict,
+                 wanted.store->verify(stored.file.sha256, cache::now()));
   if (verdict == cache::Verdict::good)
     return Error{Code::corrupt_store, str("image ", stored.image.sha256.hex(), ": ", damage.message,
                                           ", though its file is intact: the index is wrong; run "
@@ -70,7 +71,7 @@ Result<std::shared_ptr<const ResolvedImage>> prepare(Service& service,
       return std::move(sealed).error();
     image = std::move(sealed).value();
   }
-  (void)wanted.store->record_use(chosen.file.sha256, now());  // a hint for eviction, no more
+  (void)wanted.store->record_use(chosen.file.sha256, cache::now());  // a hint for eviction, no more
   const wire::ResolveReply reply = reply_for(wanted, stored);
   const bool is_gated =
       stored.revision->visibility == cache::Visibility::gated && !wanted.pin.pin.is_public;

@@ -17,10 +17,6 @@ void tell_pinned(cache::Store& store, const KeptPins& kept) {
 
 }  // namespace
 
-cache::Time now() {
-  return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-}
-
 cache::Origin origin_of(const fetcher::Pin& pin, RepoType type) {
   return cache::Origin{.type = type, .repo = pin.repo, .commit = pin.revision};
 }

@@ -104,9 +104,6 @@ private:
   Guarded<std::shared_ptr<const Snapshot>> snapshot_;
 };
 
-// The wall clock, as the store takes it.
-cache::Time now();
-
 // The revision of a pin under one of its repo types.
 cache::Origin origin_of(const fetcher::Pin& pin, RepoType type);
 

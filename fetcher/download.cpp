@@ -14,10 +14,6 @@ namespace lyk::fetcher {
 
 namespace {
 
-cache::Time now() {
-  return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-}
-
 std::optional<std::uint64_t> content_length(const Head& head) {
   const std::string_view text = head.get("content-length");
   std::uint64_t length = 0;
@@ -95,7 +91,7 @@ public:
 
   Result<cache::Blob> commit() {
     LYK_CHECK(staging_.has_value());
-    auto blob = store_.commit(std::move(*staging_), wanted_.entry, now());
+    auto blob = store_.commit(std::move(*staging_), wanted_.entry, cache::now());
     staging_.reset();
     if (!blob && blob.error().code == Code::digest_mismatch && is_html_)
       return html_error();

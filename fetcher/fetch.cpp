@@ -17,10 +17,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-cache::Time now() {
-  return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-}
-
 // A Hub cache has something in one of the file's places: worth hashing, and worth a word.
 bool may_be_in(const std::filesystem::path& hub_cache, const cache::Entry& entry) {
   const auto places = cache::hub_cache_places(hub_cache, entry);
@@ -154,7 +150,7 @@ private:
     if (blob)
       return FetchedFile{file.path, *blob, Source::stored};
     decide_visibility(file);
-    LYK_TRY_ASSIGN(blob, store_.link(entry(file, types_.front()), now()));
+    LYK_TRY_ASSIGN(blob, store_.link(entry(file, types_.front()), cache::now()));
     if (blob)
       return FetchedFile{file.path, *blob, Source::stored};
     LYK_TRY_ASSIGN(blob, adopt(file, teller));
@@ -219,7 +215,8 @@ private:
         if (!may_be_in(folder, wanted))
           continue;
         teller.step(Step::adopting);
-        LYK_TRY_ASSIGN(const std::optional<cache::Blob> blob, store_.adopt(wanted, folder, now()));
+        LYK_TRY_ASSIGN(const std::optional<cache::Blob> blob,
+                       store_.adopt(wanted, folder, cache::now()));
         if (blob) {
           settle(type);
           return blob;

@@ -70,7 +70,7 @@ void House::store(const NamedFile& file, cache::Visibility visibility) {
                            .proof = proof,
                            .kind = cache::ProofKind::digests,
                            .visibility = visibility};
-  auto blob = store->commit(std::move(staging).value(), entry, now());
+  auto blob = store->commit(std::move(staging).value(), entry, cache::now());
   ASSERT_TRUE(blob) << blob.error().message;
 }
 
