@@ -5,10 +5,10 @@
 namespace lyk::cli {
 
 std::span<const Command* const> commands() {
-  static constexpr std::array<const Command*, 13> table{
-      &fetch_command,  &resolve_command, &inspect_command,      &list_command,   &info_command,
-      &pins_command,   &pin_command,     &verify_command,       &remove_command, &prune_command,
-      &status_command, &doctor_command,  &rebuild_index_command};
+  static constexpr std::array<const Command*, 14> table{
+      &fetch_command,  &resolve_command, &inspect_command, &list_command,         &info_command,
+      &pins_command,   &pin_command,     &verify_command,  &remove_command,       &prune_command,
+      &status_command, &doctor_command,  &parity_command,  &rebuild_index_command};
   return table;
 }
 

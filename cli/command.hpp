@@ -81,5 +81,6 @@ extern const Command prune_command;
 extern const Command rebuild_index_command;
 extern const Command status_command;
 extern const Command doctor_command;
+extern const Command parity_command;
 
 }  // namespace lyk::cli

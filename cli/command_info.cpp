@@ -29,6 +29,19 @@ void add_pin(JsonDocument& document, const wire::Pin& pin) {
   document.member("variants", pin.variants);
   document.member("digests", pin.digests);
   document.member("source", pin.source);
+  document.key("parity");
+  document.begin_array();
+  for (const wire::ParityRecord& record : pin.parity) {
+    document.begin_object();
+    document.member("image", record.image.hex());
+    document.member("arch", record.arch.capability());
+    document.member("driver", record.driver.text());
+    document.member("gpu", std::string_view{record.gpu});
+    document.member("set", std::string_view{record.set});
+    document.member("greatest_error", std::string_view{record.greatest_error});
+    document.end_object();
+  }
+  document.end_array();
   document.end_object();
 }
 
@@ -99,6 +112,11 @@ std::string facts_text(const wire::InfoReply& reply, Colours colours) {
     facts.add("deterministic", joined(pin.deterministic));
   if (pin.digests != 0)
     facts.add("digests", counted(pin.digests, "file"));
+  for (const wire::ParityRecord& record : pin.parity)
+    facts.add("parity", str("image ", short_hash(record.image.hex()), " on ", printable(record.gpu),
+                            " (", record.arch.capability(), "), CUDA ", record.driver.text(), ", ",
+                            printable(record.set), " set: greatest error ",
+                            printable(record.greatest_error)));
   if (!reply.revision) {
     facts.add("in the store", "nothing yet", Paint::yellow);
     return facts.render(colours);

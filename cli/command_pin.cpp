@@ -10,9 +10,11 @@
 #include "cli/command.hpp"
 #include "cli/file.hpp"
 #include "cli/output.hpp"
+#include "cli/parity.hpp"
 #include "cli/pin_file.hpp"
 #include "cli/progress.hpp"
 #include "cli/service.hpp"
+#include "client/environment.hpp"
 #include "proto/launch_abi.hpp"
 #include "proto/ownership.hpp"
 #include "proto/text.hpp"
@@ -46,8 +48,8 @@ constexpr std::array<Example, 2> examples{{
      "only show the pin, with the ABI of the one in force"},
 }};
 
-constexpr std::string_view no_parity =
-    "not run: this release cannot; compare results on a GPU before you rely on the pin";
+// How the images of the new pin are called in messages, before it is in a file.
+constexpr std::string_view candidate_name = "the new pin";
 
 struct Target {
   enum class Kind { stdout_stream, file, service_pin };  // the last is what a service reads
@@ -59,6 +61,19 @@ struct Request {
   wire::ProbeCall call;
   Target target;
   std::optional<ExistingPin> existing;
+};
+
+// What the GPUs of this machine say of the new pin.
+struct Parity {
+  std::vector<ParityRun> runs;  // those that passed
+  std::string not_run;          // why it did not; empty: it did
+};
+
+// What is proven and checked.
+struct Candidate {
+  const wire::ProbeReply& reply;
+  const Parity& parity;
+  std::string text;  // of the pin file, with what parity found
 };
 
 Result<std::string> required(const Arguments& arguments, std::string_view option) {
@@ -183,7 +198,68 @@ Result<void> write_pin(const Target& target, std::string_view text) {
   return write_file(target.path, std::as_bytes(std::span{text}), 0644);
 }
 
-std::string as_json(const Request& request, const wire::ProbeReply& reply) {
+// The image of the new pin, which is not in force yet. A service of an earlier release does not
+// know a pin of the call and would answer with an image of the one in force.
+Result<client::ResolvedImage> resolve_candidate(client::Connection& connection,
+                                                const SlotName& slot,
+                                                const wire::ProbeReply& reply,
+                                                const Device& device) {
+  LYK_TRY_ASSIGN(client::ResolvedImage image,
+                 connection.resolve({.slot = slot,
+                                     .device = device,
+                                     .wait_ms = std::nullopt,
+                                     .offline = false,
+                                     .describe = false,
+                                     .pin = reply.pin,
+                                     .pin_name = std::string{candidate_name}}));
+  if (image.reply.commit != reply.commit || image.reply.pin != candidate_name)
+    return Error{Code::protocol,
+                 str("reply of Resolve: it is of ", quoted(image.reply.pin), " and not of ",
+                     candidate_name, ": the service is of an earlier release; restart it")};
+  return image;
+}
+
+Parity parity_not_run(std::string_view why) {
+  return {{}, str("not run: ", why, "; compare results on a GPU before you rely on the pin")};
+}
+
+// Raising a pin takes a run of the parity set where there is a GPU. Refused: a result differs, or a
+// kernel does not run. A GPU for which the pin has no image has no say.
+Result<Parity> demand_parity(const Invocation& invocation,
+                             const Request& request,
+                             const wire::ProbeReply& reply,
+                             client::Connection& connection) {
+  const SlotName& slot = request.call.slot;
+  const parity::Set* set = parity::find_set(slot.text());
+  if (!parse_existing_pin(*reply.pin).abi)
+    return Parity{{}, "not run: the pin is for files, of which nothing is launched"};
+  if (set == nullptr)
+    return parity_not_run("there is no parity set of this slot");
+  auto runs = run_parity({.invocation = invocation,
+                          .set = *set,
+                          .implementation = client::hub_name,
+                          .resolve = [&](const Device& device) {
+                            return resolve_candidate(connection, slot, reply, device);
+                          }});
+  if (!runs)
+    return parity_not_run(runs.error().message);
+  std::string without_image;
+  std::erase_if(*runs, [&](const ParityRun& run) {
+    if (run.ran || run.ran.error().code != Code::no_image)
+      return false;
+    without_image = run.ran.error().message;
+    return true;
+  });
+  if (auto checked = check_parity(*runs); !checked)
+    return Error{Code::refused,
+                 str("parity failed, so the pin is not written: ", checked.error().message)};
+  if (runs->empty())
+    return parity_not_run(without_image);
+  return Parity{std::move(*runs), {}};
+}
+
+std::string as_json(const Request& request, const Candidate& candidate) {
+  const wire::ProbeReply& reply = candidate.reply;
   JsonDocument document;
   document.begin_object();
   document.member("slot", request.call.slot.text());
@@ -196,10 +272,11 @@ std::string as_json(const Request& request, const wire::ProbeReply& reply) {
                                  ? std::nullopt
                                  : std::optional{request.target.path.native()});
   document.member("replaced_commit", request.existing ? request.existing->revision : std::nullopt);
-  document.member("parity", "not_run");
+  document.member("parity", candidate.parity.not_run.empty() ? "passed" : "not_run");
+  add_parity_records(document, candidate.parity.runs);
   document.member("warnings", reply.warnings);
   document.member("kept", reply.kept);
-  document.member("pin", reply.pin);
+  document.member("pin", std::string_view{candidate.text});
   document.end_object();
   return std::move(document).finish();
 }
@@ -212,7 +289,18 @@ std::string kept_text(const std::vector<std::string>& keys) {
   return text;
 }
 
-std::string as_text(const Request& request, const wire::ProbeReply& reply, Colours colours) {
+// "passed on 0: NVIDIA H200, greatest error 1.2e-07".
+std::string parity_line(const Parity& parity) {
+  std::string out;
+  for (const ParityRun& run : parity.runs)
+    out +=
+        str(out.empty() ? "passed on " : "; ", run.gpu.number, ": ", printable(run.gpu.name), ", ",
+            parity::name(run.extent), " set, greatest error ", short_number(run.greatest_error()));
+  return parity.not_run.empty() ? out : printable(parity.not_run);
+}
+
+std::string as_text(const Request& request, const Candidate& candidate, Colours colours) {
+  const wire::ProbeReply& reply = candidate.reply;
   std::uint64_t images = 0;
   for (const wire::File& file : reply.files)
     images += file.images.size();
@@ -228,7 +316,8 @@ std::string as_text(const Request& request, const wire::ProbeReply& reply, Colou
     facts.add("kept", kept_text(reply.kept));
   facts.add("proven", str(counted(reply.files.size(), "file"), ", ", counted(images, "image")));
   facts.add("written", printable(request.target.path.native()));
-  facts.add("parity", std::string{no_parity}, Paint::yellow);
+  facts.add("parity", parity_line(candidate.parity),
+            candidate.parity.not_run.empty() ? Paint::green : Paint::yellow);
   return facts.render(colours);
 }
 
@@ -249,21 +338,23 @@ Result<Report> run_pin(const Invocation& invocation) {
     return Error{Code::protocol, "reply of Probe: the last one has no 'pin'"};
   if (request.call.abi && !invocation.arguments.has("abi"))
     reply.kept.insert(reply.kept.begin(), "abi");
+  LYK_TRY_ASSIGN(const Parity parity, demand_parity(invocation, request, reply, connection));
+  const Candidate candidate{reply, parity, *reply.pin + parity_toml(parity.runs)};
   Report report;
   for (const std::string& warning : reply.warnings)
     report.notes.push_back(str("warning: ", warning));
   if (request.target.kind == Target::Kind::stdout_stream) {
-    report.text = invocation.json() ? as_json(request, reply) : *reply.pin;
-    report.notes.push_back(str("parity ", no_parity));
+    report.text = invocation.json() ? as_json(request, candidate) : candidate.text;
+    report.notes.push_back(str("parity ", parity_line(parity)));
     return report;
   }
   if (request.existing)
-    for (const std::string& key : keys_lost(*request.existing, *reply.pin))
+    for (const std::string& key : keys_lost(*request.existing, candidate.text))
       report.notes.push_back(str("warning: the pin before had `", key, "`, the new one has not"));
-  LYK_TRY(write_pin(request.target, *reply.pin));
+  LYK_TRY(write_pin(request.target, candidate.text));
   report.notes.emplace_back("a service that runs already reads its pins when it is reloaded");
-  report.text =
-      invocation.json() ? as_json(request, reply) : as_text(request, reply, invocation.colours());
+  report.text = invocation.json() ? as_json(request, candidate)
+                                  : as_text(request, candidate, invocation.colours());
   return report;
 }
 
@@ -276,7 +367,8 @@ const Command pin_command{
     .description =
         "Turns a revision into a commit, proves its files and writes a pin with their hashes. The\n"
         "file is ~/.config/libreyolo-kernels/pins.d/SLOT.toml unless --output or --system names\n"
-        "another; it is written only when everything is proven. No parity run is made.",
+        "another; it is written only when everything is proven and, where this machine has a GPU,\n"
+        "the kernels compute there what the reference does, which is noted in the file.",
     .options = options,
     .examples = examples,
     .run = run_pin,

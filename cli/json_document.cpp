@@ -1,7 +1,10 @@
 #include "cli/json_document.hpp"
 
+#include <cmath>
+
 #include "proto/check.hpp"
 #include "proto/json_writer.hpp"
+#include "proto/text.hpp"
 
 namespace lyk::cli {
 
@@ -58,6 +61,15 @@ void JsonDocument::value(std::string_view text) {
 void JsonDocument::value(std::uint64_t number) {
   separate();
   wire::append_json(out_, number);
+}
+
+void JsonDocument::value(double number) {
+  if (!std::isfinite(number)) {
+    value(std::isnan(number) ? "nan" : number > 0 ? "inf" : "-inf");
+    return;
+  }
+  separate();
+  out_ += shortest(number);
 }
 
 void JsonDocument::value(bool truth) {

@@ -27,6 +27,7 @@ public:
   void value(const char* text) { value(std::string_view{text}); }
   void value(std::uint64_t number);
   void value(std::uint32_t number) { value(std::uint64_t{number}); }
+  void value(double number);  // the shortest that reads as the same; "nan" and "inf" as texts
   void value(bool truth);
   void null();
 

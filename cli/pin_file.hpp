@@ -20,6 +20,9 @@ struct ExistingPin {
 };
 
 // Absent if there is no such file. A file that is not TOML is an ExistingPin without a repo.
+// What a text says; without a repo where it is no pin.
+ExistingPin parse_existing_pin(std::string_view text);
+
 Result<std::optional<ExistingPin>> read_existing_pin(const std::filesystem::path& path);
 
 }  // namespace lyk::cli

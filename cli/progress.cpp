@@ -187,6 +187,13 @@ void ProgressPrinter::redraw(ProgressState state, Moment now) {
   write(str("\r\x1b[K", last_line_));
 }
 
+void ProgressPrinter::show_step(std::string_view line) {
+  if (style_ != ProgressStyle::redraw)
+    return;
+  last_line_ = cut_to(std::string{line}, columns_ > 1 ? columns_ - 1 : 1);
+  write(str("\r\x1b[K", last_line_));
+}
+
 void ProgressPrinter::clear() {
   if (style_ != ProgressStyle::redraw || last_line_.empty())
     return;

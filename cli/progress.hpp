@@ -63,6 +63,8 @@ public:
 
   void show(const wire::FetchProgress& progress, Moment now);
   void show(const wire::VerifyProgress& progress, Moment now);
+  // A line of the caller's own, on a terminal only.
+  void show_step(std::string_view line);
   // Takes the line away again, so that results and errors stand on lines of their own.
   void clear();
 

@@ -59,7 +59,9 @@ BuiltIns::BuiltIns(Options options, WhenLost when_lost)
       when_lost_(std::move(when_lost)),
       driver_(std::move(options.driver)),
       fatbin_(options.fatbin.empty() ? find_fatbin() : std::move(options.fatbin)),
-      hub_(*SlotName::parse(ms_deform_attn_name), *find_launch_abi("ms_deform_im2col")) {
+      hub_(*SlotName::parse(ms_deform_attn_name),
+           *find_launch_abi("ms_deform_im2col"),
+           std::move(options.images)) {
   add_ms_deform_attn();
   for (const QuantizationSlot& slot : quantization_slots())
     add_quantization(slot);

@@ -40,7 +40,8 @@ class BuiltIns {
 public:
   struct Options {
     std::string driver = std::string{driver_library};
-    std::string fatbin;  // empty: find_fatbin
+    std::string fatbin{};  // empty: find_fatbin
+    ImageSource images{};  // of hub; empty: the service. For who compares a certain image
     // Which of them there are; tests leave some away.
     std::vector<std::string_view> names{"hub", "cuda", "cpu", "reference"};
   };

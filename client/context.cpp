@@ -1,7 +1,5 @@
 #include "client/context.hpp"
 
-#include <utility>
-
 #include "client/driver.hpp"
 
 namespace lyk::client {
@@ -27,6 +25,17 @@ CurrentContext::~CurrentContext() {
   lyk_cu_context popped = nullptr;
   if (pushed_ != nullptr)
     (void)pushed_->ctx_pop_current(&popped);  // it fails only where nothing is left to put back
+}
+
+Result<PrimaryContext> PrimaryContext::retain(const lyk_cu_functions& cu, lyk_cu_device device) {
+  lyk_cu_context context = nullptr;
+  LYK_TRY_CUDA(cu, primary_ctx_retain(&context, device), "make the primary context");
+  return PrimaryContext{cu, device, context};
+}
+
+PrimaryContext::~PrimaryContext() {
+  if (cu_ != nullptr)
+    (void)cu_->primary_ctx_release(device_);  // nothing depends on it any more
 }
 
 Result<RelaxedCapture> RelaxedCapture::enter(const lyk_cu_functions& cu) {

@@ -3,6 +3,8 @@
 // Thread rule: a CurrentContext belongs to the thread that made it.
 #pragma once
 
+#include <utility>
+
 #include "client/cuda_abi.h"
 #include "proto/result.hpp"
 
@@ -24,6 +26,30 @@ private:
   explicit CurrentContext(const lyk_cu_functions* pushed) : pushed_(pushed) {}
 
   const lyk_cu_functions* pushed_;  // null: nothing to take back
+};
+
+// A use of a GPU's primary context, which is made for it if it is not there, for as long as this
+// lives.
+class PrimaryContext {
+public:
+  static Result<PrimaryContext> retain(const lyk_cu_functions& cu, lyk_cu_device device);
+
+  PrimaryContext(PrimaryContext&& other) noexcept
+      : cu_(std::exchange(other.cu_, nullptr)), device_(other.device_), context_(other.context_) {}
+  PrimaryContext& operator=(PrimaryContext&&) = delete;
+  PrimaryContext(const PrimaryContext&) = delete;
+  PrimaryContext& operator=(const PrimaryContext&) = delete;
+  ~PrimaryContext();
+
+  lyk_cu_context get() const { return context_; }
+
+private:
+  PrimaryContext(const lyk_cu_functions& cu, lyk_cu_device device, lyk_cu_context context)
+      : cu_(&cu), device_(device), context_(context) {}
+
+  const lyk_cu_functions* cu_;
+  lyk_cu_device device_;
+  lyk_cu_context context_;
 };
 
 // Lets the calling thread make calls that a capture in this or another thread would forbid, for its

@@ -125,11 +125,22 @@ enum { LYK_CU_STREAM_LEGACY = 1, LYK_CU_STREAM_PER_THREAD = 2 };
   X(ctx_get_id, "cuCtxGetId", (lyk_cu_context context, uint64_t * id)) /* 12.0 */ \
   X(func_load, "cuFuncLoad", (lyk_cu_function function))               /* 12.4 */
 
+/* Device memory, which only a program that has tensors of its own needs. In every driver. */
+#define LYK_CU_MEMORY(X)                                                    \
+  X(mem_alloc, "cuMemAlloc_v2", (lyk_cu_deviceptr * address, size_t bytes)) \
+  X(mem_free, "cuMemFree_v2", (lyk_cu_deviceptr address))                   \
+  X(copy_to_device, "cuMemcpyHtoD_v2",                                      \
+    (lyk_cu_deviceptr destination, const void* source, size_t bytes))       \
+  X(copy_to_host, "cuMemcpyDtoH_v2", (void* destination, lyk_cu_deviceptr source, size_t bytes))
+
 #define LYK_CU_MEMBER(member, name, parameters) lyk_cu_result(*member) parameters;
 typedef struct lyk_cu_functions {
   LYK_CU_REQUIRED(LYK_CU_MEMBER)
   LYK_CU_OPTIONAL(LYK_CU_MEMBER)
 } lyk_cu_functions;
+typedef struct lyk_cu_memory_functions {
+  LYK_CU_MEMORY(LYK_CU_MEMBER)
+} lyk_cu_memory_functions;
 #undef LYK_CU_MEMBER
 
 #ifdef __cplusplus

@@ -23,8 +23,6 @@ Symbol find_symbol(void* library, const char* name) {
   return reinterpret_cast<Symbol>(::dlsym(library, name));  // POSIX: dlsym's pointers are functions
 }
 
-Result<lyk_cu_functions> find_functions(void* library, std::string_view name) {
-  lyk_cu_functions cu{};
 #define LYK_FIND(member, exported, parameters) \
   cu.member = reinterpret_cast<decltype(cu.member)>(find_symbol(library, exported));
 #define LYK_REQUIRE(member, exported, parameters)                   \
@@ -32,12 +30,22 @@ Result<lyk_cu_functions> find_functions(void* library, std::string_view name) {
   if (cu.member == nullptr)                                         \
     return Error{Code::refused, str(name, ": it has no ", exported, \
                                     ", so it is no CUDA driver, or one from before 11.0")};
+
+Result<lyk_cu_functions> find_functions(void* library, std::string_view name) {
+  lyk_cu_functions cu{};
   LYK_CU_REQUIRED(LYK_REQUIRE)
   LYK_CU_OPTIONAL(LYK_FIND)
-#undef LYK_REQUIRE
-#undef LYK_FIND
   return cu;
 }
+
+Result<lyk_cu_memory_functions> find_memory_functions(void* library, std::string_view name) {
+  lyk_cu_memory_functions cu{};
+  LYK_CU_MEMORY(LYK_REQUIRE)
+  return cu;
+}
+
+#undef LYK_REQUIRE
+#undef LYK_FIND
 
 Result<void> start(Driver& driver, std::string_view name) {
   const lyk_cu_result result = driver.cu.init(0);
@@ -57,19 +65,28 @@ Result<void> start(Driver& driver, std::string_view name) {
   return {};
 }
 
+// Never closed: the driver has threads of its own, and others in this process use it too.
+Result<void*> open_library(const std::string& library) {
+  void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle != nullptr)
+    return handle;
+  // The loader says only in words what it met: whether a file can be opened now is asked anew.
+  const UniqueFd any{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
+  if (!any && is_shortage(errno))
+    return Error{Code::busy, os_error(errno, "open the driver").message};
+  const char* why = ::dlerror();
+  return Error{Code::no_driver, str("no driver: ", why == nullptr ? library.c_str() : why)};
+}
+
 }  // namespace
 
+Result<lyk_cu_memory_functions> open_memory_functions(const std::string& library) {
+  LYK_TRY_ASSIGN(void* handle, open_library(library));
+  return find_memory_functions(handle, library);
+}
+
 Result<Driver> open_driver(const std::string& library) {
-  // Never closed: the driver has threads of its own, and others in this process use it too.
-  void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) {
-    // The loader says only in words what it met: whether a file can be opened now is asked anew.
-    const UniqueFd any{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
-    if (!any && is_shortage(errno))
-      return Error{Code::busy, os_error(errno, "open the driver").message};
-    const char* why = ::dlerror();
-    return Error{Code::no_driver, str("no driver: ", why == nullptr ? library.c_str() : why)};
-  }
+  LYK_TRY_ASSIGN(void* handle, open_library(library));
   Driver driver;
   LYK_TRY_ASSIGN(driver.cu, find_functions(handle, library));
   if (auto started = start(driver, library); !started) {

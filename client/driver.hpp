@@ -32,6 +32,9 @@ struct Driver {
 // busy (this process has no room for a descriptor).
 Result<Driver> open_driver(const std::string& library);
 
+// The functions for device memory of a driver that was opened. Errors: as open_driver.
+Result<lyk_cu_memory_functions> open_memory_functions(const std::string& library);
+
 // What a failed call of the driver means: cuda for a sticky error, after which every call of this
 // context fails; not_eligible where only this call is hurt (a broken capture, a process that ends
 // or is a child of fork); refused for everything else. The text says what was tried and names the

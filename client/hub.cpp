@@ -42,6 +42,8 @@ void Hub::set_settings(Result<Settings> settings) {
 }
 
 Result<ResolvedImage> Hub::receive(const Device& device) {
+  if (images_)
+    return images_(device);
   std::unique_lock lock{settings_mutex_};
   LYK_TRY_ASSIGN(Settings settings, Result<Settings>{settings_});
   lock.unlock();

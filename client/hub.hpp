@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -17,9 +18,14 @@
 
 namespace lyk::client {
 
+// Where the image for a device comes from, instead of the service.
+using ImageSource = std::function<Result<ResolvedImage>(const Device& device)>;
+
 class Hub {
 public:
-  Hub(SlotName slot, const LaunchAbi& abi) : slot_(std::move(slot)), abi_(abi) {}
+  // Without `images` the service is asked.
+  Hub(SlotName slot, const LaunchAbi& abi, ImageSource images = {})
+      : slot_(std::move(slot)), abi_(abi), images_(std::move(images)) {}
 
   // What decides where the service is found, for loads that begin from now on. An error of it is a
   // failure of the first of them.
@@ -37,6 +43,7 @@ private:
 
   const SlotName slot_;
   const LaunchAbi& abi_;
+  const ImageSource images_;
   std::mutex settings_mutex_;
   Result<Settings> settings_ = Settings{};
 };

@@ -12,40 +12,6 @@
 
 namespace lyk::client {
 
-namespace {
-
-// A use of a GPU's primary context, for as long as this lives.
-class PrimaryContext {
-public:
-  static Result<PrimaryContext> retain(const lyk_cu_functions& cu, lyk_cu_device device) {
-    lyk_cu_context context = nullptr;
-    LYK_TRY_CUDA(cu, primary_ctx_retain(&context, device), "make the primary context");
-    return PrimaryContext{cu, device, context};
-  }
-
-  PrimaryContext(PrimaryContext&& other) noexcept
-      : cu_(std::exchange(other.cu_, nullptr)), device_(other.device_), context_(other.context_) {}
-  PrimaryContext& operator=(PrimaryContext&&) = delete;
-  PrimaryContext(const PrimaryContext&) = delete;
-  PrimaryContext& operator=(const PrimaryContext&) = delete;
-  ~PrimaryContext() {
-    if (cu_ != nullptr)
-      (void)cu_->primary_ctx_release(device_);  // nothing depends on it any more
-  }
-
-  lyk_cu_context get() const { return context_; }
-
-private:
-  PrimaryContext(const lyk_cu_functions& cu, lyk_cu_device device, lyk_cu_context context)
-      : cu_(&cu), device_(device), context_(context) {}
-
-  const lyk_cu_functions* cu_;
-  lyk_cu_device device_;
-  lyk_cu_context context_;
-};
-
-}  // namespace
-
 Result<std::vector<MachineGpu>> list_gpus(const std::string& library) {
   LYK_TRY_ASSIGN(const Driver driver, open_driver(library));
   std::vector<MachineGpu> out;

@@ -23,11 +23,38 @@ struct Warm {
   std::uint64_t generation = 0;
 };
 
-Warm find_warm(Service& service, const ImageKey& key, Kernels kernels) {
+enum class Memory { asked, passed_over };
+
+// A description is not kept: it is asked for by people, and large. Nor is what a pin in force does
+// not name.
+Memory memory_for(Kernels kernels, PinOrigin origin) {
+  return kernels == Kernels::described || origin == PinOrigin::of_the_call ? Memory::passed_over
+                                                                           : Memory::asked;
+}
+
+Warm find_warm(Service& service, const ImageKey& key, Memory memory) {
   const auto images = service.images.lock();
-  // A description is not kept: it is asked for by people, and large.
-  return {.resolved = kernels == Kernels::described ? nullptr : images->find(key),
+  return {.resolved = memory == Memory::passed_over ? nullptr : images->find(key),
           .generation = images->generation()};
+}
+
+Warm find_warm(Service& service, const Wanted& wanted) {
+  return find_warm(service, wanted.key, memory_for(wanted.kernels, wanted.origin));
+}
+
+// The pin in force, or the one that the call brings along.
+Result<fetcher::LoadedPin> pin_of(const Call& call,
+                                  const Snapshot& snapshot,
+                                  const wire::ResolveCall& asked) {
+  if (!asked.pin)
+    return Service::find_pin(snapshot, asked.slot);
+  LYK_TRY(may(call.connection.peer, Method::resolve_inline_pin, call.service.household()));
+  std::string source = asked.pin_name.value_or("the pin of the call");
+  LYK_TRY_ASSIGN(fetcher::Pin pin, fetcher::Pin::parse(*asked.pin, source));
+  if (pin.slot != asked.slot)
+    return Error{Code::invalid_argument, str(source, ": it pins slot ", quoted(pin.slot.text()),
+                                             ", not ", quoted(asked.slot.text()))};
+  return fetcher::LoadedPin{std::move(pin), std::move(source)};
 }
 
 void log_hand_out(const Call& call, const ImageKey& key, const Digest& image) {
@@ -162,7 +189,7 @@ Result<Answer> answer_after_fetch(Call& call,
   if (!*result)
     return answer_from_part(call, wanted,
                             annotate(result->error(), str("slot ", quoted(wanted.key.slot))));
-  if (Warm warm = find_warm(call.service, wanted.key, wanted.kernels); warm.resolved)
+  if (Warm warm = find_warm(call.service, wanted); warm.resolved)
     return hand_out(call, std::move(warm.resolved), wanted.key);
   LYK_TRY_ASSIGN(std::optional<Answer> answer, answer_from_store(call, wanted));
   if (answer)
@@ -184,7 +211,7 @@ Result<Found> look_up(Call& call,
   Service& service = call.service;
   const std::string flight = flight_key(order);
   const std::lock_guard turn(service.lookup_turn(flight));
-  if (Warm warm = find_warm(service, wanted.key, wanted.kernels); warm.resolved) {
+  if (Warm warm = find_warm(service, wanted); warm.resolved) {
     ++service.tally.lock()->counters.resolve_memory_hits;
     LYK_TRY_ASSIGN(Answer answer, hand_out(call, std::move(warm.resolved), wanted.key));
     return Found{.answer = std::move(answer), .ticket = {}};
@@ -210,16 +237,18 @@ Result<Answer> handle_resolve(Call& call) {
   Service& service = call.service;
   ++service.tally.lock()->counters.resolve_calls;
   const Kernels kernels = parameters.describe ? Kernels::described : Kernels::left_out;
-  Warm warm = find_warm(service, key, kernels);
+  const PinOrigin origin = parameters.pin ? PinOrigin::of_the_call : PinOrigin::in_force;
+  Warm warm = find_warm(service, key, memory_for(kernels, origin));
   if (warm.resolved) {
     ++service.tally.lock()->counters.resolve_memory_hits;
     return hand_out(call, std::move(warm.resolved), key);
   }
   call.error_fields.slot = key.slot;
   const std::shared_ptr<const Snapshot> snapshot = service.snapshot();
-  LYK_TRY_ASSIGN(fetcher::LoadedPin pin, Service::find_pin(*snapshot, parameters.slot));
+  LYK_TRY_ASSIGN(fetcher::LoadedPin pin, pin_of(call, *snapshot, parameters));
   LYK_TRY_ASSIGN(std::shared_ptr<cache::Store> store, service.store());
   const Wanted wanted{.key = key,
+                      .origin = origin,
                       .kernels = kernels,
                       .generation = warm.generation,
                       .pin = std::move(pin),

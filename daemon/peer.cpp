@@ -24,8 +24,9 @@ struct MethodRow {
   Circle circle;
 };
 
-constexpr std::array<MethodRow, 12> methods{{
+constexpr std::array<MethodRow, 13> methods{{
     {Method::resolve, "Resolve", Circle::everyone},
+    {Method::resolve_inline_pin, "Resolve with a pin", Circle::own_uid},
     {Method::fetch, "Fetch", Circle::everyone},
     {Method::fetch_inline_pin, "Fetch with a pin", Circle::own_uid},
     {Method::probe, "Probe", Circle::own_uid},
@@ -79,8 +80,10 @@ std::string_view name(Method method) {
 
 std::optional<Method> parse_method(std::string_view name) {
   for (const MethodRow& known : methods)
-    if (known.name == name && known.method != Method::fetch_inline_pin)
-      return known.method;
+    if (known.name == name)
+      return known.method == Method::resolve_inline_pin || known.method == Method::fetch_inline_pin
+                 ? std::nullopt
+                 : std::optional{known.method};
   return std::nullopt;
 }
 

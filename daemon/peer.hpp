@@ -20,9 +20,11 @@ struct Peer {
   bool is_administrator = false;  // root, or a member of the group libreyolo-kernels
 };
 
-// Every method, and Fetch with a pin of the caller's own apart: it names a repo, not a slot.
+// Every method, and apart from them Resolve and Fetch with a pin of the caller's own: it names a
+// repo, not a slot.
 enum class Method {
   resolve,
+  resolve_inline_pin,
   fetch,
   fetch_inline_pin,
   probe,
@@ -37,7 +39,7 @@ enum class Method {
 };
 
 std::string_view name(Method method);
-// By the name in the varlink file; never fetch_inline_pin.
+// By the name in the varlink file; never one with a pin.
 std::optional<Method> parse_method(std::string_view name);
 
 // What the rules depend on besides the peer.

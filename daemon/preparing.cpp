@@ -78,7 +78,8 @@ Result<std::shared_ptr<const ResolvedImage>> prepare(Service& service,
   auto resolved = std::make_shared<const ResolvedImage>(ResolvedImage{
       .image = std::move(image), .reply = wire::encode_reply(reply), .is_gated = is_gated});
   // What is not the final choice must not hide a better one that is still to come.
-  if (stored.is_complete && wanted.kernels == Kernels::left_out)
+  if (stored.is_complete && wanted.kernels == Kernels::left_out &&
+      wanted.origin == PinOrigin::in_force)
     service.images.lock()->insert(wanted.key, resolved, wanted.generation);
   return resolved;
 }

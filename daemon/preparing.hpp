@@ -15,9 +15,13 @@
 
 namespace lyk::daemon {
 
+// A pin of the call alone: its images are not what the next caller is to get.
+enum class PinOrigin { in_force, of_the_call };
+
 // What a Resolve wants, of which pin and store.
 struct Wanted {
   ImageKey key;
+  PinOrigin origin = PinOrigin::in_force;
   Kernels kernels = Kernels::left_out;
   std::uint64_t generation = 0;  // of the image cache, before anything else was read
   fetcher::LoadedPin pin;

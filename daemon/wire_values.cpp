@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "proto/text.hpp"
+
 namespace lyk::daemon {
 namespace {
 
@@ -63,6 +65,13 @@ wire::Pin to_wire(const fetcher::LoadedPin& loaded) {
   out.variants = pin.variants;
   out.digests = pin.digests.size();
   out.source = loaded.source;
+  for (const fetcher::ParityRecord& record : pin.parity)
+    out.parity.push_back({.image = record.image,
+                          .arch = record.arch,
+                          .driver = record.driver,
+                          .gpu = record.gpu,
+                          .set = record.set,
+                          .greatest_error = shortest(record.greatest_error)});
   return out;
 }
 

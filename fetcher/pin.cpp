@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <set>
 
 #include "fetcher/listing.hpp"
@@ -14,15 +15,19 @@ namespace lyk::fetcher {
 
 namespace {
 
-constexpr std::array<std::string_view, 11> known_keys{
+constexpr std::array<std::string_view, 12> known_keys{
     "slot",          "repo",   "repo_types", "revision", "license", "abi",
-    "deterministic", "public", "variants",   "digests",  "archs"};
+    "deterministic", "public", "variants",   "digests",  "archs",   "parity"};
+constexpr std::array<std::string_view, 6> parity_keys{"image", "arch", "driver",
+                                                      "gpu",   "set",  "greatest_error"};
 
 // The text of a key that must be there.
-Result<std::string> required(const TomlTable& table, std::string_view key) {
+Result<std::string> required(const TomlTable& table,
+                             std::string_view key,
+                             std::string_view where = {}) {
   LYK_TRY_ASSIGN(std::optional<std::string> text, table.text(key));
   if (!text)
-    return table.error(str("the key '", key, "' is missing"));
+    return table.error(str(where, "the key '", key, "' is missing"));
   return std::move(*text);
 }
 
@@ -168,6 +173,44 @@ Result<std::map<std::string, std::vector<Arch>>> parse_archs(
   return archs;
 }
 
+Result<ParityRecord> parse_parity_record(const TomlTable& table) {
+  LYK_TRY(table.only(parity_keys));
+  LYK_TRY_ASSIGN(const std::string image, required(table, "image", "parity: "));
+  const auto digest = Digest::parse(image);
+  if (!digest)
+    return table.error_at("image", "it must be a sha256 as 64 lower-case hex digits");
+  LYK_TRY_ASSIGN(const std::string arch_text, required(table, "arch", "parity: "));
+  LYK_TRY_ASSIGN(const Arch arch, located(table, "arch", Arch::parse(arch_text)));
+  if (arch.variant != ArchVariant::none)
+    return table.error_at("arch", str(quoted(arch_text), " is what an image is built for; a GPU ",
+                                      "is ", arch.capability()));
+  LYK_TRY_ASSIGN(const std::string driver_text, required(table, "driver", "parity: "));
+  LYK_TRY_ASSIGN(const CudaVersion driver,
+                 located(table, "driver", CudaVersion::parse(driver_text)));
+  LYK_TRY_ASSIGN(std::string gpu, required(table, "gpu", "parity: "));
+  LYK_TRY_ASSIGN(std::string set, required(table, "set", "parity: "));
+  if (set != "whole" && set != "small")
+    return table.error_at("set", str(quoted(set), " is not 'whole' or 'small'"));
+  LYK_TRY_ASSIGN(const std::optional<double> error, table.number("greatest_error"));
+  if (!error)
+    return table.error("parity: the key 'greatest_error' is missing");
+  if (!std::isfinite(*error) || *error < 0)
+    return table.error_at("greatest_error", "it must be a finite number from 0 on");
+  return ParityRecord{*digest, arch, driver, std::move(gpu), std::move(set), *error};
+}
+
+Result<std::vector<ParityRecord>> parse_parity(const TomlTable& table) {
+  LYK_TRY_ASSIGN(const std::vector<TomlTable> records, table.tables("parity"));
+  if (records.size() > limits::gpus_max)
+    return table.error_at("parity", str("more than ", limits::gpus_max, " records"));
+  std::vector<ParityRecord> out;
+  for (const TomlTable& record : records) {
+    LYK_TRY_ASSIGN(ParityRecord parsed, parse_parity_record(record));
+    out.push_back(std::move(parsed));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string_view name(Pass pass) {
@@ -194,6 +237,7 @@ Result<Pin> Pin::parse(std::string_view toml, std::string_view source_name) {
   LYK_TRY_ASSIGN(pin.variants, parse_variants(table));
   LYK_TRY_ASSIGN(pin.digests, parse_digests(table));
   LYK_TRY_ASSIGN(pin.archs, parse_archs(table, pin.digests));
+  LYK_TRY_ASSIGN(pin.parity, parse_parity(table));
   if (!pin.archs.empty() && !pin.abi)
     return table.error_at("archs", "a pin without 'abi' has every file fetched for every GPU");
   if (!pin.abi && pin.variants.empty())
@@ -242,6 +286,12 @@ std::string Pin::format() const {
     for (const auto& [path, digest] : digests)
       out += str(toml_quoted(path.text()), " = ", toml_quoted(digest.hex()), "\n");
   }
+  for (const ParityRecord& record : parity)
+    out += str("\n[[parity]]\nimage = ", toml_quoted(record.image.hex()),
+               "\narch = ", toml_quoted(record.arch.capability()),
+               "\ndriver = ", toml_quoted(record.driver.text()),
+               "\ngpu = ", toml_quoted(record.gpu), "\nset = ", toml_quoted(record.set),
+               "\ngreatest_error = ", shortest(record.greatest_error), "\n");
   return out;
 }
 

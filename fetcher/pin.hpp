@@ -22,6 +22,19 @@ namespace lyk::fetcher {
 enum class Pass { forward, backward };
 std::string_view name(Pass pass);  // "forward", "backward"
 
+// That the images were compared with the reference on a GPU, and how that went: for people, and
+// written by `libreyolo-kernels pin` alone. Nothing is decided by it.
+struct ParityRecord {
+  Digest image;  // of the bytes that the driver was given
+  Arch arch;     // of the GPU
+  CudaVersion driver;
+  std::string gpu;  // its name
+  std::string set;  // of the cases: "whole", or "small" on a stand-in for a GPU
+  double greatest_error = 0;
+
+  bool operator==(const ParityRecord&) const = default;
+};
+
 struct Pin {
   SlotName slot;
   RepoId repo;
@@ -36,6 +49,7 @@ struct Pin {
   // With digests: what the repo says that a variant is built for. A hint that saves downloads, as
   // metadata.json is where git is the proof.
   std::map<std::string, std::vector<Arch>> archs;
+  std::vector<ParityRecord> parity{};  // by kind of GPU
 
   // `source_name` is where the text came from, for messages. Fails with invalid_argument.
   static Result<Pin> parse(std::string_view toml, std::string_view source_name);

@@ -23,7 +23,8 @@ namespace lyk::fetcher {
 
 struct TomlTable::State {
   std::string source_name;
-  toml::table table;
+  // A table inside another one is shared with it, since a copy forgets its lines.
+  std::shared_ptr<const toml::table> table;
 };
 
 namespace {
@@ -118,8 +119,8 @@ Result<TomlTable> TomlTable::parse(std::string_view text,
     return Error{Code::invalid_argument, str(source_name, ":", failure.source().begin.line,
                                              ": not TOML: ", one_line(failure.description()))};
   }
-  return TomlTable{
-      std::make_unique<State>(State{std::string{source_name}, std::move(parsed).table()})};
+  return TomlTable{std::make_unique<State>(State{
+      std::string{source_name}, std::make_shared<const toml::table>(std::move(parsed).table())})};
 }
 
 TomlTable::TomlTable(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -128,7 +129,7 @@ TomlTable::TomlTable(TomlTable&&) noexcept = default;
 TomlTable& TomlTable::operator=(TomlTable&&) noexcept = default;
 
 Result<void> TomlTable::only(std::span<const std::string_view> known) const {
-  for (const auto& [key, node] : state_->table) {
+  for (const auto& [key, node] : *state_->table) {
     if (std::find(known.begin(), known.end(), key.str()) != known.end())
       continue;
     const std::string_view near = nearest(key.str(), known);
@@ -141,7 +142,7 @@ Result<void> TomlTable::only(std::span<const std::string_view> known) const {
 }
 
 Result<std::optional<std::string>> TomlTable::text(std::string_view key) const {
-  const toml::node* node = state_->table.get(key);
+  const toml::node* node = state_->table->get(key);
   if (node == nullptr)
     return std::optional<std::string>{};
   const auto* value = node->as_string();
@@ -151,7 +152,7 @@ Result<std::optional<std::string>> TomlTable::text(std::string_view key) const {
 }
 
 Result<std::optional<std::int64_t>> TomlTable::integer(std::string_view key) const {
-  const toml::node* node = state_->table.get(key);
+  const toml::node* node = state_->table->get(key);
   if (node == nullptr)
     return std::optional<std::int64_t>{};
   const auto* value = node->as_integer();
@@ -160,8 +161,17 @@ Result<std::optional<std::int64_t>> TomlTable::integer(std::string_view key) con
   return std::optional{value->get()};
 }
 
+Result<std::optional<double>> TomlTable::number(std::string_view key) const {
+  const toml::node* node = state_->table->get(key);
+  if (node == nullptr)
+    return std::optional<double>{};
+  if (!node->is_number())
+    return error_at(key, "it must be a number");
+  return node->value<double>();
+}
+
 Result<std::optional<bool>> TomlTable::flag(std::string_view key) const {
-  const toml::node* node = state_->table.get(key);
+  const toml::node* node = state_->table->get(key);
   if (node == nullptr)
     return std::optional<bool>{};
   const auto* value = node->as_boolean();
@@ -171,7 +181,7 @@ Result<std::optional<bool>> TomlTable::flag(std::string_view key) const {
 }
 
 Result<std::optional<std::vector<std::string>>> TomlTable::texts(std::string_view key) const {
-  const toml::node* node = state_->table.get(key);
+  const toml::node* node = state_->table->get(key);
   if (node == nullptr)
     return std::optional<std::vector<std::string>>{};
   auto out = texts_of(*node);
@@ -183,7 +193,7 @@ Result<std::optional<std::vector<std::string>>> TomlTable::texts(std::string_vie
 Result<std::optional<std::vector<std::pair<std::string, std::string>>>> TomlTable::text_table(
     std::string_view key) const {
   using Pairs = std::vector<std::pair<std::string, std::string>>;
-  const toml::node* node = state_->table.get(key);
+  const toml::node* node = state_->table->get(key);
   if (node == nullptr)
     return std::optional<Pairs>{};
   const auto* table = node->as_table();
@@ -202,7 +212,7 @@ Result<std::optional<std::vector<std::pair<std::string, std::string>>>> TomlTabl
 Result<std::optional<std::vector<std::pair<std::string, std::vector<std::string>>>>>
 TomlTable::texts_table(std::string_view key) const {
   using Pairs = std::vector<std::pair<std::string, std::vector<std::string>>>;
-  const toml::node* node = state_->table.get(key);
+  const toml::node* node = state_->table->get(key);
   if (node == nullptr)
     return std::optional<Pairs>{};
   const auto* table = node->as_table();
@@ -218,10 +228,28 @@ TomlTable::texts_table(std::string_view key) const {
   return std::optional{std::move(out)};
 }
 
+Result<std::vector<TomlTable>> TomlTable::tables(std::string_view key) const {
+  std::vector<TomlTable> out;
+  const toml::node* node = state_->table->get(key);
+  if (node == nullptr)
+    return out;
+  const auto* elements = node->as_array();
+  if (elements == nullptr)
+    return error_at(key, str("it must be a list of tables: [[", key, "]]"));
+  for (const toml::node& element : *elements) {
+    const auto* table = element.as_table();
+    if (table == nullptr)
+      return error_at(key, str("every element must be a table: [[", key, "]]"));
+    out.push_back(
+        TomlTable{std::make_unique<State>(State{state_->source_name, {state_->table, table}})});
+  }
+  return out;
+}
+
 Error TomlTable::error_at(std::string_view key,
                           std::string_view why,
                           std::string_view inner) const {
-  const toml::node* node = state_->table.get(key);
+  const toml::node* node = state_->table->get(key);
   if (node != nullptr && !inner.empty() && node->is_table())
     node = node->as_table()->get(to_ascii(inner));
   const std::string name = inner.empty() ? std::string{key} : str(key, ".", quoted(inner));
@@ -232,7 +260,7 @@ Error TomlTable::error_at(std::string_view key,
 }
 
 Error TomlTable::error_on_line_of(std::string_view key, std::string_view why) const {
-  const toml::node* node = state_->table.get(key);
+  const toml::node* node = state_->table->get(key);
   if (node == nullptr)
     return error(why);
   return Error{Code::invalid_argument,

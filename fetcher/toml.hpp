@@ -35,6 +35,7 @@ public:
   // nullopt: the key is absent. An Error: it has another type.
   Result<std::optional<std::string>> text(std::string_view key) const;
   Result<std::optional<std::int64_t>> integer(std::string_view key) const;
+  Result<std::optional<double>> number(std::string_view key) const;  // whole or not
   Result<std::optional<bool>> flag(std::string_view key) const;
   Result<std::optional<std::vector<std::string>>> texts(std::string_view key) const;
   // A table of texts, such as [digests]; in the order of the keys.
@@ -44,6 +45,9 @@ public:
   // A table of lists of texts, such as [archs]; in the order of the keys.
   Result<std::optional<std::vector<std::pair<std::string, std::vector<std::string>>>>> texts_table(
       std::string_view key) const;
+
+  // A list of tables, such as [[parity]], each with the name of this one. Absent: empty.
+  Result<std::vector<TomlTable>> tables(std::string_view key) const;
 
   // `file:line: key: why`, at the line of `key`; of `inner` inside the table `key` if it is not
   // empty.

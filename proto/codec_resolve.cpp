@@ -10,7 +10,9 @@ inline constexpr auto fields_of<ResolveCall> =
                     field("device", &ResolveCall::device),
                     field("wait_ms", &ResolveCall::wait_ms),
                     field("offline", &ResolveCall::offline, Presence::unless_empty),
-                    field("describe", &ResolveCall::describe, Presence::unless_empty));
+                    field("describe", &ResolveCall::describe, Presence::unless_empty),
+                    field("pin", &ResolveCall::pin),
+                    field("pin_name", &ResolveCall::pin_name));
 
 template <>
 inline constexpr auto fields_of<ResolveReply> =

@@ -30,17 +30,28 @@ inline constexpr auto fields_of<RefusedImage> =
     std::make_tuple(field("image", &RefusedImage::image), field("reason", &RefusedImage::reason));
 
 template <>
-inline constexpr auto fields_of<Pin> = std::make_tuple(field("slot", &Pin::slot),
-                                                       field("repo", &Pin::repo),
-                                                       field("repo_types", &Pin::repo_types),
-                                                       field("revision", &Pin::revision),
-                                                       field("license", &Pin::license),
-                                                       field("abi", &Pin::abi),
-                                                       field("deterministic", &Pin::deterministic),
-                                                       field("public", &Pin::is_public),
-                                                       field("variants", &Pin::variants),
-                                                       field("digests", &Pin::digests),
-                                                       field("source", &Pin::source));
+inline constexpr auto fields_of<ParityRecord> =
+    std::make_tuple(field("image", &ParityRecord::image),
+                    field("arch", &ParityRecord::arch),
+                    field("driver", &ParityRecord::driver),
+                    field("gpu", &ParityRecord::gpu),
+                    field("set", &ParityRecord::set),
+                    field("greatest_error", &ParityRecord::greatest_error));
+
+template <>
+inline constexpr auto fields_of<Pin> =
+    std::make_tuple(field("slot", &Pin::slot),
+                    field("repo", &Pin::repo),
+                    field("repo_types", &Pin::repo_types),
+                    field("revision", &Pin::revision),
+                    field("license", &Pin::license),
+                    field("abi", &Pin::abi),
+                    field("deterministic", &Pin::deterministic),
+                    field("public", &Pin::is_public),
+                    field("variants", &Pin::variants),
+                    field("digests", &Pin::digests),
+                    field("source", &Pin::source),
+                    field("parity", &Pin::parity, Presence::unless_empty));
 
 template <>
 inline constexpr auto fields_of<RefusedPin> = std::make_tuple(field("source", &RefusedPin::source),

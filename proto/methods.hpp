@@ -51,6 +51,14 @@ struct RefusedImage {
   std::string image;
   std::string reason;
 };
+struct ParityRecord {
+  Digest image;
+  Arch arch;  // of the GPU
+  CudaVersion driver;
+  std::string gpu;
+  std::string set;
+  std::string greatest_error;
+};
 struct Pin {
   std::string slot;
   std::string repo;
@@ -63,6 +71,7 @@ struct Pin {
   std::vector<std::string> variants;
   std::uint64_t digests = 0;
   std::string source;
+  std::vector<ParityRecord> parity{};
 };
 struct RefusedPin {
   std::string source;
@@ -170,6 +179,8 @@ struct ResolveCall {
   std::optional<std::uint64_t> wait_ms;
   bool offline = false;
   bool describe = false;
+  std::optional<std::string> pin{};
+  std::optional<std::string> pin_name{};
 };
 struct FetchCall {
   static constexpr std::string_view method = "Fetch";

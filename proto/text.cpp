@@ -1,6 +1,8 @@
 #include "proto/text.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -23,6 +25,12 @@ std::string quoted(std::string_view text) {
   }
   out += text.size() > shown_max ? "...'" : "'";
   return out;
+}
+
+std::string shortest(double number) {
+  std::array<char, 32> text{};  // 24 are the most
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
+  return {text.data(), end};
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {

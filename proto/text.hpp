@@ -43,6 +43,9 @@ template <typename... Parts>
   return quoted(std::string_view{text});
 }
 
+// The shortest decimal number that reads as the same double: "1.2e-07", "inf".
+[[nodiscard]] std::string shortest(double number);
+
 // Insertions, deletions, replacements and exchanges of neighbours that make `b` of `a`.
 [[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
 

@@ -84,7 +84,7 @@ TEST(Help, NoCommandRedefinesACommonOption) {
 
 // They come with later releases; until then a user who tries one is told so by its absence.
 TEST(Help, CommandsOfLaterReleasesAreNotThere) {
-  for (const char* name : {"parity", "export", "import"}) {
+  for (const char* name : {"export", "import"}) {
     EXPECT_EQ(find_command(name), nullptr);
     EXPECT_EQ(run_cli({name}).exit_code, 2);
     EXPECT_EQ(program_help().find("\n  " + std::string{name} + ' '), std::string::npos);

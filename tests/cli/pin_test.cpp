@@ -66,7 +66,7 @@ TEST(PinCommand, APathCannotSendEscapeSequencesToTheTerminal) {
   EXPECT_EQ(ran.out.find('\x1b'), std::string::npos) << ran.out;
 }
 
-TEST(PinCommand, SaysThatNoParityRan) {
+TEST(PinCommand, SaysThatNoParityRanWhereThereIsNoGpu) {
   Probing probing;
   EXPECT_NE(probing.pin({"--output", probing.path("a")}).out.find("parity:   not run"),
             std::string::npos);

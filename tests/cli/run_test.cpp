@@ -25,7 +25,8 @@ TEST(Run, AnUnknownCommandNamesTheNearestOne) {
   const std::vector<Row> table{
       {"fech", "unknown command 'fech': did you mean fetch?"},
       {"instal", "unknown command 'instal'"},
-      {"parity", "unknown command 'parity' ("},  // another word, not a wrong `verify`
+      {"clarify", "unknown command 'clarify' ("},  // another word, not a wrong `verify`
+      {"partiy", "unknown command 'partiy': did you mean parity?"},
       {"infos", "unknown command 'infos': did you mean info?"},
       {"Status", "unknown command 'Status': did you mean status?"},
       {"rebuild_index", "unknown command 'rebuild_index': did you mean rebuild-index?"},

@@ -42,7 +42,13 @@ inline wire::Pin pin() {
           .is_public = false,
           .variants = {},
           .digests = 3,
-          .source = "/etc/libreyolo-kernels/pins.d/ms_deform_attn.toml"};
+          .source = "/etc/libreyolo-kernels/pins.d/ms_deform_attn.toml",
+          .parity = {{.image = digest('7'),
+                      .arch = {9, 0, ArchVariant::none},
+                      .driver = {13, 0},
+                      .gpu = "NVIDIA H100 PCIe",
+                      .set = "whole",
+                      .greatest_error = "1.2e-07"}}};
 }
 
 inline wire::RefusedPin refused_pin() {
@@ -121,13 +127,14 @@ inline wire::ProbeReply probed() {
   return {.progress = std::nullopt,
           .pin =
               "slot = \"ms_deform_attn\"\nrepo = \"kernels-community/deformable-detr\"\n"
-              "revision = \"4d2393e5d7879f7cf68db04cc7c9c7342272bc05\"\n",
+              "revision = \"4d2393e5d7879f7cf68db04cc7c9c7342272bc05\"\n"
+              "abi = \"ms_deform_im2col\"\n",
           .commit = commit(),
           .repo_type = "kernel",
           .license = "Apache-2.0",
           .files = files(),
           .warnings = {"the branch v1 can move; the pin cannot"},
-          .kept = {"abi"}};
+          .kept = {"deterministic"}};
 }
 
 inline wire::StatusReply status_reply() {

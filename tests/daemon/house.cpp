@@ -34,15 +34,21 @@ void House::write_config(const std::string& toml) {
   std::ofstream{path() / "daemon.toml"} << toml;
 }
 
-void House::pin(const std::string& slot,
-                const std::vector<NamedFile>& files,
-                const std::string& more) {
+std::string House::pin_text(const std::string& slot,
+                            const std::vector<NamedFile>& files,
+                            const std::string& more) {
   std::string toml =
       str("slot = \"", slot, "\"\nrepo = \"", repo, "\"\nrepo_types = [\"kernel\"]\nrevision = \"",
           commit, "\"\nabi = \"ms_deform_im2col\"\n", more, "[digests]\n");
   for (const NamedFile& file : files)
     toml += str("\"", file.path, "\" = \"", sha256(bytes_of(file.content)).hex(), "\"\n");
-  write_pin(slot, toml);
+  return toml;
+}
+
+void House::pin(const std::string& slot,
+                const std::vector<NamedFile>& files,
+                const std::string& more) {
+  write_pin(slot, pin_text(slot, files, more));
 }
 
 House::NamedFile House::kernel() {

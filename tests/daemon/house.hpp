@@ -26,6 +26,9 @@ public:
   void pin(const std::string& slot,
            const std::vector<NamedFile>& files,
            const std::string& more = {});
+  static std::string pin_text(const std::string& slot,
+                              const std::vector<NamedFile>& files,
+                              const std::string& more = {});
   void write_pin(const std::string& slot, const std::string& toml);
   void write_config(const std::string& toml);
 

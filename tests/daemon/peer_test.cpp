@@ -43,13 +43,24 @@ constexpr auto no = Verdict::no;
 
 // DESIGN section 4, "Who may ask".
 const std::vector<Row> rows{
-    {Method::resolve, {yes, yes, yes, yes}},       {Method::fetch, {yes, yes, yes, yes}},
-    {Method::fetch_inline_pin, {no, yes, no, no}}, {Method::probe, {no, yes, no, no}},
-    {Method::list, {yes, yes, yes, yes}},          {Method::info, {yes, yes, yes, yes}},
-    {Method::verify, {yes, yes, yes, no}},         {Method::remove, {yes, yes, yes, no}},
-    {Method::prune, {yes, yes, yes, no}},          {Method::pins, {yes, yes, yes, yes}},
-    {Method::status, {yes, yes, yes, yes}},        {Method::rebuild_index, {yes, yes, yes, no}},
+    {Method::resolve, {yes, yes, yes, yes}},
+    {Method::fetch, {yes, yes, yes, yes}},
+    {Method::fetch_inline_pin, {no, yes, no, no}},
+    {Method::probe, {no, yes, no, no}},
+    {Method::resolve_inline_pin, {no, yes, no, no}},
+    {Method::list, {yes, yes, yes, yes}},
+    {Method::info, {yes, yes, yes, yes}},
+    {Method::verify, {yes, yes, yes, no}},
+    {Method::remove, {yes, yes, yes, no}},
+    {Method::prune, {yes, yes, yes, no}},
+    {Method::pins, {yes, yes, yes, yes}},
+    {Method::status, {yes, yes, yes, yes}},
+    {Method::rebuild_index, {yes, yes, yes, no}},
 };
+
+bool is_with_a_pin(Method method) {
+  return method == Method::fetch_inline_pin || method == Method::resolve_inline_pin;
+}
 
 TEST(Peer, TheSystemServiceAnswersWhomTheTableSays) {
   for (const Row& row : rows)
@@ -70,8 +81,7 @@ TEST(Peer, AUsersOwnServiceAnswersItsUserAndRootOnly) {
       EXPECT_TRUE(may(peer(Who::own), row.method, household)) << name(row.method);
       EXPECT_FALSE(may(peer(Who::member), row.method, household)) << name(row.method);
       EXPECT_FALSE(may(peer(Who::other), row.method, household)) << name(row.method);
-      const bool is_for_own_uid =
-          row.method == Method::probe || row.method == Method::fetch_inline_pin;
+      const bool is_for_own_uid = row.method == Method::probe || is_with_a_pin(row.method);
       EXPECT_EQ(may(peer(Who::root), row.method, household).has_value(), !is_for_own_uid)
           << name(row.method);
     }
@@ -94,10 +104,11 @@ TEST(Peer, GatedFilesAreForTheServicesUserAndRoot) {
 
 TEST(Peer, MethodsAreKnownByTheirNamesInTheInterface) {
   for (const Row& row : rows)
-    if (row.method != Method::fetch_inline_pin) {
+    if (!is_with_a_pin(row.method)) {
       EXPECT_EQ(parse_method(name(row.method)), row.method);
     }
   EXPECT_EQ(parse_method("Fetch with a pin"), std::nullopt);
+  EXPECT_EQ(parse_method("Resolve with a pin"), std::nullopt);
   EXPECT_EQ(parse_method("resolve"), std::nullopt);
 }
 

@@ -140,6 +140,41 @@ TEST_F(Resolve, WhatAnotherPinOfTheRevisionBroughtIsNotHandedOut) {
   EXPECT_EQ(reply_of(*answer).file, "images/kernel.ptx");
 }
 
+TEST_F(Resolve, APinOfTheCallIsAnsweredWithItsImageAndLeavesOthersAlone) {
+  const House::NamedFile other{"images/other.ptx", House::kernel().content + "\n"};
+  house_.store(other);
+  open();
+  const auto before = resolve(for_device("8.0"));
+  ASSERT_TRUE(before) << before.error().message;
+  wire::ResolveCall call = for_device("8.0");
+  call.pin = house_.pin_text("ms_deform_attn", {other});
+  call.pin_name = "the new pin";
+  const auto candidate = resolve(call);
+  ASSERT_TRUE(candidate) << candidate.error().message;
+  EXPECT_EQ(reply_of(*candidate).file, "images/other.ptx");
+  EXPECT_EQ(reply_of(*candidate).pin, "the new pin");
+  const auto after = resolve(for_device("8.0"));
+  ASSERT_TRUE(after) << after.error().message;
+  EXPECT_EQ(reply_of(*after).file, reply_of(*before).file);
+}
+
+TEST_F(Resolve, APinOfTheCallIsForTheServicesOwnUserAndForTheSlotOfTheCall) {
+  open();
+  wire::ResolveCall call = for_device("8.0");
+  call.pin = house_.pin_text("ms_deform_attn", {House::kernel()});
+  const auto stranger =
+      resolve(call, {.uid = ::geteuid() + 1, .pid = 1, .is_administrator = false});
+  ASSERT_FALSE(stranger);
+  EXPECT_EQ(stranger.error().code, Code::refused);
+  call.pin = house_.pin_text("nms", {House::kernel()});
+  const auto of_another_slot = resolve(call);
+  ASSERT_FALSE(of_another_slot);
+  EXPECT_EQ(of_another_slot.error().message,
+            "the pin of the call: it pins slot 'nms', not 'ms_deform_attn'");
+  call.pin = "hello";
+  EXPECT_EQ(resolve(call).error().code, Code::invalid_argument);
+}
+
 TEST_F(Resolve, AWarmAnswerNeedsNoStore) {
   open();
   const auto cold = resolve(for_device("8.0"));

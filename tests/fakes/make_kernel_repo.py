@@ -63,6 +63,13 @@ def parse_arguments(arguments: list) -> argparse.Namespace:
         metavar="ARCH,ARCH...",
         help="compile images/ms_deform_attn.{ptx,cubin,fatbin} for these architectures",
     )
+    parser.add_argument(
+        "--define",
+        action="append",
+        default=[],
+        metavar="MACRO",
+        help="compile --images with this macro of hub_kernel/, such as HUB_KERNEL_FAULT_CORNER",
+    )
     parser.add_argument("--file", action="append", default=[], metavar="PATH=FILE")
     parser.add_argument("--random", action="append", default=[], metavar="PATH=SIZE")
     parser.add_argument(
@@ -123,11 +130,13 @@ def built_images(options: argparse.Namespace) -> dict:
     for text in options.images:
         names = text.split(",")
         for name in names:
-            image = compile_image(find_nvcc(options.nvcc), [name], work_folder(options))
+            image = compile_image(
+                find_nvcc(options.nvcc), [name], work_folder(options), options.define
+            )
             files[f"images/ms_deform_attn.{name}{image.suffix}"] = image
         if len(names) > 1:
             files["images/ms_deform_attn.fatbin"] = compile_image(
-                find_nvcc(options.nvcc), names, work_folder(options)
+                find_nvcc(options.nvcc), names, work_folder(options), options.define
             )
     return files
 

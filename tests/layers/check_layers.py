@@ -23,7 +23,8 @@ ARROWS = {
     "daemon": ["proto", "kernels/image", "cache", "fetcher"],
     "client": ["proto", "kernels/image", "kernels/slots", "kernels/reference", "kernels/cpu",
                "kernels/cuda"],
-    "cli": ["proto", "kernels/image", "client"],
+    "parity": ["proto", "kernels/slots", "kernels/reference", "client"],
+    "cli": ["proto", "kernels/image", "client", "parity"],
     "python": ["client"],
     "examples": ["client"],
 }

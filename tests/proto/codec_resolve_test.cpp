@@ -32,6 +32,14 @@ TEST(CodecResolve, CallWithoutOptionsIsShort) {
   check_call("wire/resolve_call.short.json", ResolveCall{slot_name(), device, {}, false, false});
 }
 
+TEST(CodecResolve, CallWithAPinIsAsItsGolden) {
+  check_call("wire/resolve_call.pin.json", ResolveCall{.slot = slot_name(),
+                                                       .device = hopper,
+                                                       .wait_ms = {},
+                                                       .pin = "slot = \"ms_deform_attn\"\n",
+                                                       .pin_name = "the new pin"});
+}
+
 TEST(CodecResolve, ReplyIsAsItsGolden) {
   check_reply("wire/resolve_reply.json", full_reply());
 }

@@ -20,6 +20,9 @@ TEST(CodecInfo, IsAsItsGoldens) {
   files_only.license.reset();
   files_only.abi.reset();
   check_reply("wire/info_reply.short.json", InfoReply{files_only, {}, {}});
+  Pin compared = pin();
+  compared.parity = {parity_record()};
+  check_reply("wire/info_reply.parity.json", InfoReply{compared, {}, {}});
 }
 
 TEST(CodecVerify, IsAsItsGoldens) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <iomanip>  // std::quoted must not be taken for ours
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -48,6 +49,15 @@ TEST(Nearest, FindsWhatATypingErrorMeant) {
   EXPECT_EQ(nearest("re", known), "") << "half of it would be wrong";
   EXPECT_EQ(nearest("parity", std::array{"verify"sv, "pin"sv}), "") << "another word";
   EXPECT_EQ(nearest("x", std::array<std::string_view, 0>{}), "");
+}
+
+TEST(Text, TheShortestNumberReadsAsTheSame) {
+  EXPECT_EQ(shortest(0), "0");
+  EXPECT_EQ(shortest(1.5), "1.5");
+  EXPECT_EQ(shortest(0.1), "0.1");
+  EXPECT_EQ(shortest(1.1920928955078125e-07), "1.1920928955078125e-07");
+  EXPECT_EQ(shortest(-std::numeric_limits<double>::denorm_min()), "-5e-324");
+  EXPECT_EQ(shortest(std::numeric_limits<double>::infinity()), "inf");
 }
 
 }  // namespace

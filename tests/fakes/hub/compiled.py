@@ -49,14 +49,17 @@ def compile_library(
     )
 
 
-def compile_image(nvcc: str, architectures: Sequence[str], work: Path) -> Path:
-    """Device code alone: a cubin or PTX for one architecture, a fatbin for several."""
+def compile_image(
+    nvcc: str, architectures: Sequence[str], work: Path, macros: Sequence[str] = ()
+) -> Path:
+    """Device code alone: a cubin or PTX for one architecture, a fatbin for several. `macros` plant faults."""
+    defined = [f"-D{macro}" for macro in macros]
     if len(architectures) > 1:
-        return _compile(nvcc, ["-fatbin", *_targets(architectures)], ".fatbin", work)
+        return _compile(nvcc, [*defined, "-fatbin", *_targets(architectures)], ".fatbin", work)
     kind, number = _split(architectures[0])
     if kind == "sm":
-        return _compile(nvcc, ["-cubin", f"-arch=sm_{number}"], ".cubin", work)
-    return _compile(nvcc, ["-ptx", f"-arch=compute_{number}"], ".ptx", work)
+        return _compile(nvcc, [*defined, "-cubin", f"-arch=sm_{number}"], ".cubin", work)
+    return _compile(nvcc, [*defined, "-ptx", f"-arch=compute_{number}"], ".ptx", work)
 
 
 def _targets(architectures: Sequence[str]) -> list:

@@ -109,7 +109,11 @@ struct Corners {
     weight[0] = product(at.hy, at.hx);
     weight[1] = product(at.hy, at.lx);
     weight[2] = product(at.ly, at.hx);
+#ifdef HUB_KERNEL_FAULT_CORNER  // what a test of the tests has to find
+    weight[3] = product(at.ly, at.hx);
+#else
     weight[3] = product(at.ly, at.lx);
+#endif
 #pragma unroll
     for (int corner = 0; corner < 4; ++corner) {
       offset[corner] = level.at(at.top + corner / 2, at.left + corner % 2);
