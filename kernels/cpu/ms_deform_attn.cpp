@@ -98,7 +98,7 @@ struct Sums {
 };
 
 template <class Real>
-struct Work {
+struct ForwardWork {
   const slots::MsDeformAttn<float>& call;
   const HeadValue& head;
   const Chunk<Real>& chunk;
@@ -107,7 +107,7 @@ struct Work {
 };
 
 template <class D, std::size_t count>
-HWY_INLINE void run_channels(const Work<hn::TFromD<D>>& work,
+HWY_INLINE void run_channels(const ForwardWork<hn::TFromD<D>>& work,
                              const Query& query,
                              std::size_t channel) {
   const D d;
@@ -132,7 +132,9 @@ HWY_INLINE void run_channels(const Work<hn::TFromD<D>>& work,
 // The channels from `channel` on, of which there are fewer than two vectors: one vector if there
 // is, then narrower ones.
 template <class D>
-HWY_INLINE void run_rest(const Work<hn::TFromD<D>>& work, const Query& query, std::size_t channel) {
+HWY_INLINE void run_rest(const ForwardWork<hn::TFromD<D>>& work,
+                         const Query& query,
+                         std::size_t channel) {
   constexpr std::size_t width = hn::MaxLanes(D{});
   if (channel + width <= work.call.sizes.channels) {
     run_channels<D, 1>(work, query, channel);
@@ -144,7 +146,7 @@ HWY_INLINE void run_rest(const Work<hn::TFromD<D>>& work, const Query& query, st
 }
 
 template <class D>
-HWY_INLINE void run_query(const Work<hn::TFromD<D>>& work, const Query& query) {
+HWY_INLINE void run_query(const ForwardWork<hn::TFromD<D>>& work, const Query& query) {
   constexpr std::size_t width = hn::MaxLanes(D{});
   const std::size_t channels = work.call.sizes.channels;
   std::size_t channel = 0;
@@ -156,7 +158,7 @@ HWY_INLINE void run_query(const Work<hn::TFromD<D>>& work, const Query& query) {
 }
 
 template <class Real>
-HWY_INLINE void run_query(const Work<Real>& work, const Query& query) {
+HWY_INLINE void run_query(const ForwardWork<Real>& work, const Query& query) {
   if constexpr (hn::MaxLanes(RealTag<Real>{}) > 1)
     if (work.head.channel_stride == 1)
       return run_query<RealTag<Real>>(work, query);
@@ -186,7 +188,7 @@ HWY_INLINE void run_rows(const slots::MsDeformAttn<float>& call,
       const std::size_t found = rows.queries * samples.count;
       find(chunk, found);
       fetch_rows(call, next_rows(rows, task), samples);
-      const Work<Real> work{
+      const ForwardWork<Real> work{
           .call = call, .head = head, .chunk = chunk, .found = found, .samples = samples};
       for (std::size_t i = 0; i < rows.queries; ++i) {
         const std::size_t row = row_of(call.sizes, rows.batch, rows.first_query + i, rows.head);

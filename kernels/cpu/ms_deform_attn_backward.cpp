@@ -148,7 +148,7 @@ HWY_INLINE void run_sample(const Sample<Real>& sample, const BackwardTask& task,
 // ---- a chunk
 
 template <class Real>
-struct Work {
+struct BackwardWork {
   const BackwardTask& task;
   const DeformLevel& level;
   Real* gradient;  // of the level's cells, (cells, channels)
@@ -157,7 +157,7 @@ struct Work {
 
 // The sample `in_chunk`, which is `index` among all samples and belongs to the row `row`.
 template <class Real>
-HWY_INLINE Sample<Real> sample_at(const Work<Real>& work,
+HWY_INLINE Sample<Real> sample_at(const BackwardWork<Real>& work,
                                   std::size_t in_chunk,
                                   std::size_t index,
                                   std::size_t row) {
@@ -182,7 +182,7 @@ HWY_INLINE Sample<Real> sample_at(const Work<Real>& work,
 
 // The gradients of a weight and a location from the four sums of products.
 template <class Real>
-HWY_INLINE void write_gradients(const Work<Real>& work,
+HWY_INLINE void write_gradients(const BackwardWork<Real>& work,
                                 std::size_t in_chunk,
                                 std::size_t index,
                                 const Real* sums) {
@@ -206,7 +206,7 @@ HWY_INLINE void write_gradients(const Work<Real>& work,
 }
 
 template <class Real>
-HWY_INLINE void run_sample_at(const Work<Real>& work,
+HWY_INLINE void run_sample_at(const BackwardWork<Real>& work,
                               std::size_t in_chunk,
                               std::size_t index,
                               std::size_t row) {
@@ -222,7 +222,7 @@ HWY_INLINE void run_sample_at(const Work<Real>& work,
 }
 
 template <class Real>
-HWY_INLINE void fetch_sample(const Work<Real>& work, std::size_t in_chunk) {
+HWY_INLINE void fetch_sample(const BackwardWork<Real>& work, std::size_t in_chunk) {
   const std::size_t channels = work.task.call.sizes.channels;
   const HeadValue& value = work.task.value;
   fetch_cells(value.data, Places{work.chunk, in_chunk, value.cell_stride}, channels);
@@ -244,7 +244,7 @@ HWY_INLINE void fetch_grad_output(const BackwardTask& task, std::size_t query) {
 
 // The samples of a chunk, of which every query has `samples`.
 template <class Real>
-HWY_INLINE void run_chunk(const Work<Real>& work, const DeformRows& rows, Samples samples) {
+HWY_INLINE void run_chunk(const BackwardWork<Real>& work, const DeformRows& rows, Samples samples) {
   const slots::MsDeformAttnSizes& sizes = work.task.call.sizes;
   const std::size_t found = rows.queries * samples.count;
   std::size_t in_chunk = 0;
@@ -270,7 +270,7 @@ HWY_INLINE void run_task(const BackwardTask& task, Real* gradient) {
   const std::size_t rows_max =
       std::clamp<std::size_t>(chunk_samples / sizes.points, 1, sizes.queries);
   Chunk<Real> chunk;
-  const Work<Real> work{.task = task, .level = level, .gradient = gradient, .chunk = chunk};
+  const BackwardWork<Real> work{.task = task, .level = level, .gradient = gradient, .chunk = chunk};
   DeformRows rows = all;
   rows.queries = rows_max;
   for (; rows.queries > 0; rows = next_rows(rows, all)) {
