@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 #include <span>
 #include <utility>
 
@@ -53,18 +54,37 @@ Result<bool> has_all(const cache::Store& store,
   return true;
 }
 
-// Whether the pin itself proves the file: another pin of the same revision may have brought more.
-bool is_of(const cache::Store& store,
-           const cache::Origin& origin,
-           const fetcher::Listing& listing,
-           const RepoPath& path) {
+// Whether the pin itself proves the file.
+Result<bool> is_of(const cache::Store& store,
+                   const cache::Origin& origin,
+                   const fetcher::Listing& listing,
+                   const RepoPath& path) {
   const auto listed =
       std::find_if(listing.files.begin(), listing.files.end(),
                    [&](const fetcher::ListedFile& file) { return file.path == path; });
   if (listed == listing.files.end())
     return false;
-  const auto blob = store.find({origin, path}, &listed->proof);
-  return blob && *blob;
+  LYK_TRY_ASSIGN(const auto blob, store.find({origin, path}, &listed->proof));
+  return blob.has_value();
+}
+
+// The images of the revision that the pin itself proves: another pin of it may have brought more.
+Result<std::vector<cache::StoredImage>> images_of(const cache::Store& store,
+                                                  const cache::Origin& origin,
+                                                  const fetcher::Listing& listing) {
+  LYK_TRY_ASSIGN(std::vector<cache::StoredImage> all, store.images(origin));
+  std::vector<cache::StoredImage> own;
+  std::map<RepoPath, bool> known;  // a file may hold many images
+  for (cache::StoredImage& image : all) {
+    auto at = known.find(image.path);
+    if (at == known.end()) {
+      LYK_TRY_ASSIGN(const bool is_own, is_of(store, origin, listing, image.path));
+      at = known.emplace(image.path, is_own).first;
+    }
+    if (at->second)
+      own.push_back(std::move(image));
+  }
+  return own;
 }
 
 std::vector<image::Candidate> candidates_of(const std::vector<cache::StoredImage>& images) {
@@ -108,16 +128,17 @@ Result<StoredChoice> choose_stored(const cache::Store& store,
   }
   for (const RepoType type : pin.repo_types) {
     const cache::Origin origin = origin_of(pin, type);
-    LYK_TRY_ASSIGN(stored.images, store.images(origin));
-    if (listing)
-      std::erase_if(stored.images, [&](const cache::StoredImage& image) {
-        return !is_of(store, origin, *listing, image.path);
-      });
-    if (stored.images.empty())
-      continue;
     LYK_TRY_ASSIGN(stored.revision, store.revision(origin));
-    break;
+    // Where the pin's own proof is not here, another pin's digests prove nothing to it.
+    if (!listing && stored.revision && stored.revision->kind == cache::ProofKind::digests)
+      continue;
+    LYK_TRY_ASSIGN(stored.images,
+                   listing ? images_of(store, origin, *listing) : store.images(origin));
+    if (!stored.images.empty())
+      break;
   }
+  if (stored.images.empty())
+    stored.revision.reset();
   stored.choice = image::choose(candidates_of(stored.images), device, abi);
   if (stored.is_complete && stored.chosen() == nullptr) {
     LYK_TRY_ASSIGN(stored.is_complete, has_all(store, pin, *listing, {}));

@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "daemon/handlers.hpp"
+#include "fetcher/init.hpp"
 #include "proto/hash.hpp"
 #include "proto/text.hpp"
 #include "tests/daemon/abi_ptx.hpp"
@@ -138,6 +139,17 @@ TEST_F(Resolve, WhatAnotherPinOfTheRevisionBroughtIsNotHandedOut) {
   const auto answer = resolve(for_device("8.0"));
   ASSERT_TRUE(answer) << answer.error().message;
   EXPECT_EQ(reply_of(*answer).file, "images/kernel.ptx");
+}
+
+TEST_F(Resolve, DigestsOfAnotherPinProveNothingToAPinByGit) {
+  ASSERT_TRUE(fetcher::init_libraries());
+  std::string by_git = house_.pin_text("ms_deform_attn", {});
+  by_git.erase(by_git.find("[digests]"));
+  house_.write_pin("ms_deform_attn", by_git);
+  open();
+  const auto answer = resolve(for_device("8.0"));
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, Code::offline) << answer.error().message;
 }
 
 TEST_F(Resolve, APinOfTheCallIsAnsweredWithItsImageAndLeavesOthersAlone) {
