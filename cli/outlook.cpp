@@ -239,6 +239,8 @@ bool has_cuda(std::string_view slot) {
 Outlook with_own_kernels(Outlook row, const Kind& kind, const Situation& situation) {
   if (!row.obstacle || !has_cuda(row.slot) || !is_allowed(situation, row.slot, client::cuda_name))
     return row;
+  if (row.obstacle->error.code == Code::cuda)
+    return row;  // the context is lost, to our own kernels too
   row.gpu = kind.gpu;
   if (!kind.own_kernels) {
     if (client::find_quantization_slot(row.slot) != nullptr)

@@ -136,6 +136,11 @@ class Launch(unittest.TestCase):
                          ("not_eligible",
                           "LIBREYOLO_KERNELS_DETERMINISTIC: the pin does not mark its forward deterministic"))
 
+    def test_doctor_offers_nothing_where_the_context_is_lost(self):
+        self.run_cli("fetch", SLOT)
+        row = self.outlook(exit_code=NO_DRIVER, LIBREYOLO_KERNELS="", SOFTCUDA_FAIL="cuModuleLoadDataEx:1:700")[0]
+        self.assertEqual((row["implementation"], row["code"]), (None, "cuda"))
+
     def test_doctor_offers_the_librarys_own_kernels_where_the_pins_image_does_not_serve(self):
         self.run_cli("fetch", SLOT)
         for fault in ({"LIBREYOLO_KERNELS_DETERMINISTIC": "1"}, {"SOFTCUDA_FAIL": "cuModuleLoadDataEx:1:200"}):
