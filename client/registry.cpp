@@ -306,8 +306,12 @@ Result<void> Registry::run(Slot& slot, const lyk_arguments& arguments) {
     LYK_TRY(slot.check(arguments));
   View& view = *slot.view.load(std::memory_order_acquire);
   const std::uint32_t flags = arguments.flags | view.flags;
-  lyk_arguments asked = arguments;  // with what the environment asks for
-  asked.flags = flags;
+  const lyk_arguments* asked = &arguments;
+  std::optional<lyk_arguments> with_flags;  // made where the environment asks for more
+  if (flags != arguments.flags) {
+    with_flags.emplace(arguments).flags = flags;
+    asked = &*with_flags;
+  }
   std::optional<Line> reasons;  // made where something is passed over
   for (std::size_t i = 0; i < view.count; ++i) {
     Candidate& candidate = view.candidates[i];
@@ -318,7 +322,7 @@ Result<void> Registry::run(Slot& slot, const lyk_arguments& arguments) {
       continue;
     }
     note({});
-    const int status = entry.fn(entry.user, &asked);
+    const int status = entry.fn(entry.user, asked);
     if (status == LYK_OK)
       return {};
     const Line why = explanation(status);
