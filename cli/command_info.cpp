@@ -3,6 +3,7 @@
 
 #include "cli/command.hpp"
 #include "cli/output.hpp"
+#include "cli/parity.hpp"
 #include "cli/service.hpp"
 #include "cli/state_names.hpp"
 #include "proto/text.hpp"
@@ -30,18 +31,7 @@ void add_pin(JsonDocument& document, const wire::Pin& pin) {
   document.member("digests", pin.digests);
   document.member("source", pin.source);
   document.key("parity");
-  document.begin_array();
-  for (const wire::ParityRecord& record : pin.parity) {
-    document.begin_object();
-    document.member("image", record.image.hex());
-    document.member("arch", record.arch.capability());
-    document.member("driver", record.driver.text());
-    document.member("gpu", std::string_view{record.gpu});
-    document.member("set", std::string_view{record.set});
-    document.member("greatest_error", std::string_view{record.greatest_error});
-    document.end_object();
-  }
-  document.end_array();
+  add_parity_records(document, pin.parity);
   document.end_object();
 }
 

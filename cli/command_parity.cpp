@@ -6,6 +6,7 @@
 #include "cli/parity.hpp"
 #include "cli/service.hpp"
 #include "client/environment.hpp"
+#include "proto/limits.hpp"
 #include "proto/text.hpp"
 
 namespace lyk::cli {
@@ -21,7 +22,7 @@ constexpr std::array<Example, 2> examples{{
     {"parity ms_deform_attn --json", "the same for a script: exit code 0 if all of it is equal"},
 }};
 
-// The implementations that can be compared, by slot.
+// The implementations that can be compared.
 constexpr std::array<std::string_view, 1> implementations{client::hub_name};
 
 Result<const parity::Set*> find_set(const SlotName& slot) {
@@ -41,7 +42,7 @@ Result<std::string_view> find_implementation(const Arguments& arguments, const S
     if (asked == known)
       return known;
   const std::string_view meant = nearest(asked, implementations);
-  return Error{Code::not_found,
+  return Error{Code::invalid_argument,
                str("slot ", quoted(slot.text()), ": no implementation ", quoted(asked),
                    " can be compared", meant.empty() ? "" : str("; did you mean ", meant, '?'))};
 }
@@ -83,7 +84,7 @@ Result<Report> run_parity_command(const Invocation& invocation) {
                             }
                             return connection->resolve({.slot = slot,
                                                         .device = device,
-                                                        .wait_ms = std::nullopt,
+                                                        .wait_ms = limits::resolve_wait_max.count(),
                                                         .offline = invocation.offline()});
                           }};
   LYK_TRY_ASSIGN(const std::vector<ParityRun> runs, run_parity(asked));

@@ -65,8 +65,9 @@ struct Request {
 
 // What the GPUs of this machine say of the new pin.
 struct Parity {
-  std::vector<ParityRun> runs;  // those that passed
-  std::string not_run;          // why it did not; empty: it did
+  std::vector<ParityRun> runs;             // those that passed
+  std::vector<std::string> without_image;  // those that were not compared, and why
+  std::string not_run;                     // why none was; empty: one was
 };
 
 // What is proven and checked.
@@ -220,19 +221,22 @@ Result<client::ResolvedImage> resolve_candidate(client::Connection& connection,
 }
 
 Parity parity_not_run(std::string_view why) {
-  return {{}, str("not run: ", why, "; compare results on a GPU before you rely on the pin")};
+  return {{}, {}, str("not run: ", why, "; compare results on a GPU before you rely on the pin")};
 }
 
 // Raising a pin takes a run of the parity set where there is a GPU. Refused: a result differs, or a
-// kernel does not run. A GPU for which the pin has no image has no say.
+// kernel does not run. A GPU for which the pin has no image has no say, and is told of.
 Result<Parity> demand_parity(const Invocation& invocation,
                              const Request& request,
                              const wire::ProbeReply& reply,
                              client::Connection& connection) {
   const SlotName& slot = request.call.slot;
   const parity::Set* set = parity::find_set(slot.text());
-  if (!parse_existing_pin(*reply.pin).abi)
-    return Parity{{}, "not run: the pin is for files, of which nothing is launched"};
+  const ExistingPin pin = parse_existing_pin(*reply.pin);
+  if (!pin.repo)
+    return Error{Code::protocol, "reply of Probe: its 'pin' is no pin"};
+  if (!pin.abi)
+    return Parity{{}, {}, "not run: the pin is for files, of which nothing is launched"};
   if (set == nullptr)
     return parity_not_run("there is no parity set of this slot");
   auto runs = run_parity({.invocation = invocation,
@@ -241,21 +245,27 @@ Result<Parity> demand_parity(const Invocation& invocation,
                           .resolve = [&](const Device& device) {
                             return resolve_candidate(connection, slot, reply, device);
                           }});
-  if (!runs)
+  if (!runs && runs.error().code == Code::no_driver)
     return parity_not_run(runs.error().message);
-  std::string without_image;
-  std::erase_if(*runs, [&](const ParityRun& run) {
-    if (run.ran || run.ran.error().code != Code::no_image)
-      return false;
-    without_image = run.ran.error().message;
-    return true;
-  });
-  if (auto checked = check_parity(*runs); !checked)
+  if (!runs)
+    return annotate(std::move(runs).error(), "parity cannot run, so the pin is not written");
+  Parity parity;
+  for (ParityRun& run : *runs) {
+    if (run.ran || run.image) {
+      parity.runs.push_back(std::move(run));
+      continue;
+    }
+    if (run.ran.error().code != Code::no_image)
+      return annotate(run.ran.error(),
+                      str("parity cannot run, so the pin is not written: ", device_text(run)));
+    parity.without_image.push_back(str(device_text(run), ": ", run.ran.error().message));
+  }
+  if (auto checked = check_parity(parity.runs); !checked)
     return Error{Code::refused,
                  str("parity failed, so the pin is not written: ", checked.error().message)};
-  if (runs->empty())
-    return parity_not_run(without_image);
-  return Parity{std::move(*runs), {}};
+  if (parity.runs.empty())
+    return parity_not_run(parity.without_image.front());
+  return parity;
 }
 
 std::string as_json(const Request& request, const Candidate& candidate) {
@@ -273,7 +283,8 @@ std::string as_json(const Request& request, const Candidate& candidate) {
                                  : std::optional{request.target.path.native()});
   document.member("replaced_commit", request.existing ? request.existing->revision : std::nullopt);
   document.member("parity", candidate.parity.not_run.empty() ? "passed" : "not_run");
-  add_parity_records(document, candidate.parity.runs);
+  document.key("parity_records");
+  add_parity_records(document, parity_records(candidate.parity.runs));
   document.member("warnings", reply.warnings);
   document.member("kept", reply.kept);
   document.member("pin", std::string_view{candidate.text});
@@ -339,10 +350,12 @@ Result<Report> run_pin(const Invocation& invocation) {
   if (request.call.abi && !invocation.arguments.has("abi"))
     reply.kept.insert(reply.kept.begin(), "abi");
   LYK_TRY_ASSIGN(const Parity parity, demand_parity(invocation, request, reply, connection));
-  const Candidate candidate{reply, parity, *reply.pin + parity_toml(parity.runs)};
+  const Candidate candidate{reply, parity, *reply.pin + parity_toml(parity_records(parity.runs))};
   Report report;
   for (const std::string& warning : reply.warnings)
     report.notes.push_back(str("warning: ", warning));
+  for (const std::string& gpu : parity.without_image)
+    report.notes.push_back(str("warning: ", gpu, "; it was not compared"));
   if (request.target.kind == Target::Kind::stdout_stream) {
     report.text = invocation.json() ? as_json(request, candidate) : candidate.text;
     report.notes.push_back(str("parity ", parity_line(parity)));

@@ -81,10 +81,6 @@ void run_cases(const ParityAsked& asked, std::vector<Seat>& seats) {
     }
 }
 
-std::string gpu_name(const ParityRun& run) {
-  return str("device ", run.gpu.number, " (", run.gpu.name, ')');
-}
-
 Error mismatch(const ParityRun& run) {
   const auto wrong = [](const ParityCase& each) { return !each.passed(); };
   const auto count = std::count_if(run.cases.begin(), run.cases.end(), wrong);
@@ -93,7 +89,7 @@ Error mismatch(const ParityRun& run) {
       std::find_if(first->verdicts.begin(), first->verdicts.end(),
                    [](const parity::Verdict& each) { return !each.difference.passed(); });
   return Error{Code::refused,
-               str(gpu_name(run), ": ", count, " of ", run.cases.size(),
+               str(device_text(run), ": ", count, " of ", run.cases.size(),
                    " cases differ from the reference; ", quoted(first->name), ": ",
                    parity::describe(*verdict), ", ", verdict->difference.wrong, " of ",
                    verdict->difference.elements, " elements beyond the tolerance of ",
@@ -101,45 +97,8 @@ Error mismatch(const ParityRun& run) {
                    " * |expected|")};
 }
 
-bool is_same_record(const ParityRun& a, const ParityRun& b) {
-  return a.image == b.image && a.gpu.device == b.gpu.device && a.gpu.name == b.gpu.name;
-}
-
-// One of those that the pin would say the same of, with the greatest error of them all.
-struct Record {
-  const ParityRun* run = nullptr;
-  double greatest_error = 0;
-};
-
-std::vector<Record> records(const std::vector<ParityRun>& runs) {
-  std::vector<Record> out;
-  for (const ParityRun& run : runs) {
-    if (!run.image || !run.ran)
-      continue;
-    const auto same = std::find_if(out.begin(), out.end(), [&](const Record& known) {
-      return is_same_record(*known.run, run);
-    });
-    if (same == out.end())
-      out.push_back({&run, run.greatest_error()});
-    else
-      same->greatest_error = std::max(same->greatest_error, run.greatest_error());
-  }
-  return out;
-}
-
 std::string driver_text(const client::MachineGpu& gpu) {
   return gpu.device.driver ? gpu.device.driver->text() : std::string{};
-}
-
-// What a TOML basic string cannot have as it is; names of GPUs are plain.
-std::string toml_text(std::string_view text) {
-  std::string out = "\"";
-  for (const char letter : printable(text)) {
-    if (letter == '"' || letter == '\\')
-      out += '\\';
-    out += letter;
-  }
-  return out + '"';
 }
 
 void add_verdict(JsonDocument& document, const parity::Verdict& verdict) {
@@ -170,9 +129,13 @@ bool ParityCase::passed() const {
                      [](const parity::Verdict& each) { return each.difference.passed(); });
 }
 
+bool ParityRun::differs() const {
+  return std::any_of(cases.begin(), cases.end(),
+                     [](const ParityCase& each) { return !each.passed(); });
+}
+
 bool ParityRun::passed() const {
-  return ran && std::all_of(cases.begin(), cases.end(),
-                            [](const ParityCase& each) { return each.passed(); });
+  return ran && !differs();
 }
 
 double ParityRun::greatest_error() const {
@@ -204,38 +167,71 @@ Result<std::vector<ParityRun>> run_parity(const ParityAsked& asked) {
   return out;
 }
 
+std::string device_text(const ParityRun& run) {
+  return str("device ", run.gpu.number, " (", printable(run.gpu.name), ')');
+}
+
 Result<void> check_parity(const std::vector<ParityRun>& runs) {
-  for (const ParityRun& run : runs) {
-    if (!run.ran)
-      return annotate(run.ran.error(), gpu_name(run));
-    if (!run.passed())
+  for (const ParityRun& run : runs)
+    if (run.differs())
       return mismatch(run);
-  }
+  for (const ParityRun& run : runs)
+    if (!run.ran)
+      return annotate(run.ran.error(), device_text(run));
   return {};
 }
 
-std::string parity_toml(const std::vector<ParityRun>& runs) {
-  std::string out;
-  for (const Record& record : records(runs))
-    out += str("\n[[parity]]\nimage = \"", record.run->image->hex(), "\"\narch = \"",
-               record.run->gpu.device.arch.capability(), "\"\ndriver = \"",
-               driver_text(record.run->gpu), "\"\ngpu = ", toml_text(record.run->gpu.name),
-               "\nset = \"", parity::name(record.run->extent),
-               "\"\ngreatest_error = ", shortest(record.greatest_error), '\n');
+std::vector<wire::ParityRecord> parity_records(const std::vector<ParityRun>& runs) {
+  struct Kind {
+    const ParityRun* run = nullptr;
+    double greatest_error = 0;
+  };
+  std::vector<Kind> kinds;
+  for (const ParityRun& run : runs) {
+    if (!run.image || !run.ran)
+      continue;
+    const auto same = std::find_if(kinds.begin(), kinds.end(), [&](const Kind& known) {
+      return known.run->image == run.image && known.run->gpu.device == run.gpu.device &&
+             known.run->gpu.name == run.gpu.name;
+    });
+    if (same == kinds.end())
+      kinds.push_back({&run, run.greatest_error()});
+    else
+      same->greatest_error = std::max(same->greatest_error, run.greatest_error());
+  }
+  std::vector<wire::ParityRecord> out;
+  out.reserve(kinds.size());
+  for (const Kind& kind : kinds)
+    out.push_back({.image = *kind.run->image,
+                   .arch = kind.run->gpu.device.arch,
+                   .driver = kind.run->gpu.device.driver.value_or(CudaVersion{}),
+                   .gpu = printable(kind.run->gpu.name),
+                   .set = std::string{parity::name(kind.run->extent)},
+                   .greatest_error = shortest(kind.greatest_error)});
   return out;
 }
 
-void add_parity_records(JsonDocument& document, const std::vector<ParityRun>& runs) {
-  document.key("parity_records");
+std::string parity_toml(const std::vector<wire::ParityRecord>& records) {
+  std::string out;
+  for (const wire::ParityRecord& record : records)
+    out += str("\n[[parity]]\nimage = ", toml_quoted(record.image.hex()),
+               "\narch = ", toml_quoted(record.arch.capability()),
+               "\ndriver = ", toml_quoted(record.driver.text()),
+               "\ngpu = ", toml_quoted(record.gpu), "\nset = ", toml_quoted(record.set),
+               "\ngreatest_error = ", record.greatest_error, '\n');
+  return out;
+}
+
+void add_parity_records(JsonDocument& document, const std::vector<wire::ParityRecord>& records) {
   document.begin_array();
-  for (const Record& record : records(runs)) {
+  for (const wire::ParityRecord& record : records) {
     document.begin_object();
-    document.member("image", record.run->image->hex());
-    document.member("arch", record.run->gpu.device.arch.capability());
-    document.member("driver", driver_text(record.run->gpu));
-    document.member("gpu", std::string_view{record.run->gpu.name});
-    document.member("set", parity::name(record.run->extent));
-    document.member("greatest_error", record.greatest_error);
+    document.member("image", record.image.hex());
+    document.member("arch", record.arch.capability());
+    document.member("driver", record.driver.text());
+    document.member("gpu", std::string_view{record.gpu});
+    document.member("set", std::string_view{record.set});
+    document.member("greatest_error", std::string_view{record.greatest_error});
     document.end_object();
   }
   document.end_array();

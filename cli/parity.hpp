@@ -18,6 +18,7 @@
 #include "parity/run.hpp"
 #include "parity/sets.hpp"
 #include "proto/digest.hpp"
+#include "proto/methods.hpp"
 #include "proto/result.hpp"
 
 namespace lyk::cli {
@@ -37,6 +38,7 @@ struct ParityRun {
   std::vector<ParityCase> cases;  // those that ran to their end
   Result<void> ran;               // why the others did not
 
+  bool differs() const;  // in one of the cases that ran
   bool passed() const;
   double greatest_error() const;
 };
@@ -52,15 +54,24 @@ struct ParityAsked {
 // Each GPU in the order of its number. Errors: as client::list_gpus.
 Result<std::vector<ParityRun>> run_parity(const ParityAsked& asked);
 
-// The first thing that is wrong, as one line that begins with the GPU; ok where all is well. What
-// differs is refused; what kept a case from running is as it was.
+// "device 1 (NVIDIA H100 PCIe)".
+std::string device_text(const ParityRun& run);
+
+// The worst that is wrong, as one line that begins with the GPU; ok where all is well. What differs
+// is refused, and worse than what did not run, which is as it was.
 Result<void> check_parity(const std::vector<ParityRun>& runs);
 
-// "[[parity]]" tables for the pin file, one for each image and kind of GPU.
-std::string parity_toml(const std::vector<ParityRun>& runs);
+// What a pin says of the runs that passed: one for each image and kind of GPU, with the greatest
+// error of them all.
+std::vector<wire::ParityRecord> parity_records(const std::vector<ParityRun>& runs);
 
-// The members "parity_records" of a pin's document and "gpus" of parity's.
-void add_parity_records(JsonDocument& document, const std::vector<ParityRun>& runs);
+// "[[parity]]" tables for the pin file.
+std::string parity_toml(const std::vector<wire::ParityRecord>& records);
+
+// An array of them, for the key before.
+void add_parity_records(JsonDocument& document, const std::vector<wire::ParityRecord>& records);
+
+// The member "gpus" of parity's document.
 void add_parity_runs(JsonDocument& document, const std::vector<ParityRun>& runs);
 
 // One GPU for people: the record, and a row for each output of each case.

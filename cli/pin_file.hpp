@@ -19,10 +19,10 @@ struct ExistingPin {
   std::vector<std::string> keys;  // of the top level, sorted
 };
 
-// Absent if there is no such file. A file that is not TOML is an ExistingPin without a repo.
 // What a text says; without a repo where it is no pin.
 ExistingPin parse_existing_pin(std::string_view text);
 
+// Absent if there is no such file. A file that is not TOML is an ExistingPin without a repo.
 Result<std::optional<ExistingPin>> read_existing_pin(const std::filesystem::path& path);
 
 }  // namespace lyk::cli

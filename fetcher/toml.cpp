@@ -271,23 +271,4 @@ Error TomlTable::error(std::string_view why) const {
   return Error{Code::invalid_argument, str(state_->source_name, ": ", why)};
 }
 
-std::string toml_quoted(std::string_view text) {
-  static constexpr std::string_view hex = "0123456789ABCDEF";
-  std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (byte < 0x20 || byte == 0x7f) {
-      out += "\\u00";
-      out += hex[byte >> 4U];
-      out += hex[byte & 15U];
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
-}
-
 }  // namespace lyk::fetcher

@@ -63,7 +63,4 @@ private:
   std::unique_ptr<State> state_;
 };
 
-// `text` as a TOML basic string, with its quotes.
-std::string toml_quoted(std::string_view text);
-
 }  // namespace lyk::fetcher

@@ -19,6 +19,11 @@ lyk_cu_deviceptr device_address(void* address) {
   return reinterpret_cast<std::uintptr_t>(address);
 }
 
+// What the driver refuses here says nothing of the kernels.
+Error failure(const GpuFunctions& gpu, lyk_cu_result result, std::string_view what) {
+  return {Code::cuda, client::cuda_error(gpu.cu, result, what).message};
+}
+
 }  // namespace
 
 void Memory::Free::operator()(void* address) const {
@@ -33,7 +38,7 @@ Result<Memory> Memory::on_gpu(const GpuFunctions& gpu, std::size_t bytes) {
   // The driver gives none for nothing.
   const lyk_cu_result result = gpu.memory.mem_alloc(&address, std::max<std::size_t>(bytes, 1));
   if (result != LYK_CU_SUCCESS)
-    return client::cuda_error(gpu.cu, result, str("allocate ", bytes, " bytes"));
+    return failure(gpu, result, str("allocate ", bytes, " bytes"));
   return Memory{reinterpret_cast<void*>(address), &gpu, bytes};
 }
 
@@ -53,7 +58,7 @@ Result<void> Memory::write(std::span<const std::byte> bytes) {
   const lyk_cu_result result =
       gpu->memory.copy_to_device(device_address(address_.get()), bytes.data(), bytes_);
   if (result != LYK_CU_SUCCESS)
-    return client::cuda_error(gpu->cu, result, str("copy ", bytes_, " bytes to the device"));
+    return failure(*gpu, result, str("copy ", bytes_, " bytes to the device"));
   return {};
 }
 
@@ -69,7 +74,7 @@ Result<std::vector<std::byte>> Memory::read() const {
   const lyk_cu_result result =
       gpu->memory.copy_to_host(out.data(), device_address(address_.get()), bytes_);
   if (result != LYK_CU_SUCCESS)
-    return client::cuda_error(gpu->cu, result, str("copy ", bytes_, " bytes from the device"));
+    return failure(*gpu, result, str("copy ", bytes_, " bytes from the device"));
   return out;
 }
 

@@ -68,7 +68,7 @@ constexpr Row upstream(std::string_view name, std::size_t channels) {
   return {.name = name, .channels = channels, .levels = upstream_levels};
 }
 
-constexpr std::array<Row, 20> rows{{
+constexpr std::array<Row, 21> rows{{
     {.name = "two images",
      .batch = 2,
      .channels = 4,
@@ -102,6 +102,7 @@ constexpr std::array<Row, 20> rows{{
     upstream("128 channels", 128),
     upstream("256 channels", 256),
     upstream("512 channels", 512),
+    upstream("1024 channels", 1024),
     upstream("1025 channels", 1025),
     upstream("2048 channels", 2048),
     upstream("3096 channels", 3096),

@@ -52,4 +52,23 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+std::string toml_quoted(std::string_view text) {
+  static constexpr std::string_view hex = "0123456789ABCDEF";
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20 || byte == 0x7f) {
+      out += "\\u00";
+      out += hex[byte >> 4U];
+      out += hex[byte & 15U];
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
 }  // namespace lyk

@@ -66,4 +66,7 @@ template <typename Range>
   return best;
 }
 
+// `text` as a TOML basic string, with its quotes.
+[[nodiscard]] std::string toml_quoted(std::string_view text);
+
 }  // namespace lyk

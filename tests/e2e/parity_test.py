@@ -63,12 +63,17 @@ class Parity(unittest.TestCase):
     def test_a_wrong_corner_is_named_with_what_was_expected(self):
         self.world.pin(pin_text(self.faulty, abi=ABI))
         ran = self.run_cli("parity", SLOT, exit_code=REFUSED)
-        self.assertRegex(ran.message, r"^device 0 \(softcuda sm_90\): \d+ of 20 cases differ from the reference; "
+        self.assertRegex(ran.message, r"^device 0 \(softcuda sm_90\): \d+ of 21 cases differ from the reference; "
                                       r"'two images': forward output 2 x 3 x 8 at \[\d, \d, \d\]: expected -?[\d.e-]+, "
                                       r"got -?[\d.e-]+, \d+ of 48 elements beyond the tolerance of 1e-05 \+ 1e-04 ")
         self.assertIn("parity:          failed", ran.out)
         document = self.run_cli("parity", SLOT, "--json", exit_code=REFUSED).json()
         self.assertFalse(document["passed"])
+
+    def test_a_driver_that_fails_is_no_machine_without_a_gpu(self):
+        ran = self.pin("v1", exit_code=REFUSED, SOFTCUDA_FAIL="cuInit:1+:999")
+        self.assertIn("parity cannot run, so the pin is not written: ", ran.message)
+        self.assertFalse(self.file.exists())
 
     def test_pin_writes_the_record_and_the_service_reads_it(self):
         ran = self.pin("v1")
@@ -132,7 +137,7 @@ class Parity(unittest.TestCase):
         self.assertIn("no pin names it", self.run_cli("parity", SLOT, exit_code=THREE).message)
         self.assertIn("there is no parity set", self.run_cli("parity", "nms", exit_code=THREE).message)
         self.assertIn("did you mean hub?",
-                      self.run_cli("parity", SLOT, "--implementation", "hob", exit_code=THREE).message)
+                      self.run_cli("parity", SLOT, "--implementation", "hob", exit_code=2).message)
         self.run_cli("parity", exit_code=2)
         self.run_cli("parity", "../x", exit_code=2)
 

@@ -8,6 +8,8 @@
 #include <string>
 
 #include "client/machine.hpp"
+#include "client/ms_deform_im2col.hpp"
+#include "proto/launch_abi.hpp"
 
 namespace lyk::parity {
 namespace {
@@ -36,6 +38,17 @@ TEST(Sets, EveryCaseIsWholeAndHasANameOfItsOwn) {
       }
     }
   }
+}
+
+TEST(Sets, EveryKernelOfAttentionIsCompared) {
+  const Set& set = *find_set("ms_deform_attn");
+  std::set<std::size_t> chosen{client::deform_forward_kernel().index};
+  for (std::size_t index = 0; index < set.cases; ++index) {
+    const Case made = set.make(index, Extent::small);
+    const Tensor& value = *made.calls.front().tensors[LYK_MS_DEFORM_ATTN_VALUE];
+    chosen.insert(client::deform_backward_kernel(value.shape[3]).index);
+  }
+  EXPECT_EQ(chosen.size(), find_launch_abi("ms_deform_im2col")->kernels.size());
 }
 
 TEST(Sets, ACaseIsTheSameEveryTime) {
