@@ -43,7 +43,7 @@ add_executable(cpp_by_cmake $source/examples/deform_attn.cpp)
 target_link_libraries(by_cmake PRIVATE libreyolo-kernels::libreyolo-kernels)
 target_link_libraries(cpp_by_cmake PRIVATE libreyolo-kernels::libreyolo-kernels)
 PROJECT
-logged cmake -S "$work/project" -B "$work/by" -DCMAKE_C_COMPILER="$compiler" \
+logged cmake -G Ninja -S "$work/project" -B "$work/by" -DCMAKE_C_COMPILER="$compiler" \
   -DCMAKE_CXX_COMPILER="$cxx_compiler" \
   -DCMAKE_PREFIX_PATH="$work/moved"
 logged cmake --build "$work/by"
