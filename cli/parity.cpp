@@ -162,6 +162,7 @@ Result<std::vector<ParityRun>> run_parity(const ParityAsked& asked) {
   }
   run_cases(asked, seats);
   std::vector<ParityRun> out;
+  out.reserve(seats.size());
   for (Seat& seat : seats)
     out.push_back(std::move(seat.run));
   return out;
