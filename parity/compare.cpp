@@ -16,7 +16,9 @@ double error_of(double expected, double got) {
   if (expected == got || (std::isnan(expected) && std::isnan(got)))
     return 0;  // two equal infinities have no difference that is a number
   const double error = std::abs(got - expected);
-  return std::isnan(error) ? infinity : error;
+  if (std::isnan(error))
+    return infinity;
+  return error;
 }
 
 double share_of(double error, double expected, const Gate& gate) {

@@ -39,6 +39,7 @@ Result<Memory> Memory::on_gpu(const GpuFunctions& gpu, std::size_t bytes) {
   const lyk_cu_result result = gpu.memory.mem_alloc(&address, std::max<std::size_t>(bytes, 1));
   if (result != LYK_CU_SUCCESS)
     return failure(gpu, result, str("allocate ", bytes, " bytes"));
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a number to the driver, data to a tensor
   return Memory{reinterpret_cast<void*>(address), &gpu, bytes};
 }
 

@@ -83,6 +83,7 @@ Result<std::vector<Verdict>> Runner::State::run(const Call& call) {
     placed.back().emplace(std::move(there));
   }
   std::vector<const lyk_tensor*> tensors;
+  tensors.reserve(placed.size());
   for (const std::optional<Placed>& each : placed)
     tensors.push_back(each ? &each->description : nullptr);
   LYK_TRY_ASSIGN(const Memory workspace, allocate(call.workspace_bytes));

@@ -143,7 +143,7 @@ TEST_F(Resolve, WhatAnotherPinOfTheRevisionBroughtIsNotHandedOut) {
 
 TEST_F(Resolve, DigestsOfAnotherPinProveNothingToAPinByGit) {
   ASSERT_TRUE(fetcher::init_libraries());
-  std::string by_git = house_.pin_text("ms_deform_attn", {});
+  std::string by_git = House::pin_text("ms_deform_attn", {});
   by_git.erase(by_git.find("[digests]"));
   house_.write_pin("ms_deform_attn", by_git);
   open();
@@ -159,7 +159,7 @@ TEST_F(Resolve, APinOfTheCallIsAnsweredWithItsImageAndLeavesOthersAlone) {
   const auto before = resolve(for_device("8.0"));
   ASSERT_TRUE(before) << before.error().message;
   wire::ResolveCall call = for_device("8.0");
-  call.pin = house_.pin_text("ms_deform_attn", {other});
+  call.pin = House::pin_text("ms_deform_attn", {other});
   call.pin_name = "the new pin";
   const auto candidate = resolve(call);
   ASSERT_TRUE(candidate) << candidate.error().message;
@@ -173,12 +173,12 @@ TEST_F(Resolve, APinOfTheCallIsAnsweredWithItsImageAndLeavesOthersAlone) {
 TEST_F(Resolve, APinOfTheCallIsForTheServicesOwnUserAndForTheSlotOfTheCall) {
   open();
   wire::ResolveCall call = for_device("8.0");
-  call.pin = house_.pin_text("ms_deform_attn", {House::kernel()});
+  call.pin = House::pin_text("ms_deform_attn", {House::kernel()});
   const auto stranger =
       resolve(call, {.uid = ::geteuid() + 1, .pid = 1, .is_administrator = false});
   ASSERT_FALSE(stranger);
   EXPECT_EQ(stranger.error().code, Code::refused);
-  call.pin = house_.pin_text("nms", {House::kernel()});
+  call.pin = House::pin_text("nms", {House::kernel()});
   const auto of_another_slot = resolve(call);
   ASSERT_FALSE(of_another_slot);
   EXPECT_EQ(of_another_slot.error().message,
