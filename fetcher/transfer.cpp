@@ -259,13 +259,28 @@ Error timeout_error(CURL* curl, const Settings& settings, const Exchange& exchan
                    : str("no answer came for ", seconds, " s")};
 }
 
+// "Failed to connect to host port 443 after 3 ms: refused" without the time: it says nothing, and
+// one failure is to read the same however often it is met.
+std::string without_time(std::string text) {
+  constexpr std::string_view before = " after ";
+  constexpr std::string_view unit = " ms";
+  const std::size_t begin = text.find(before);
+  if (begin == std::string::npos)
+    return text;
+  const std::size_t number = begin + before.size();
+  const std::size_t end = text.find_first_not_of("0123456789", number);
+  if (end != std::string::npos && end > number && text.compare(end, unit.size(), unit) == 0)
+    text.erase(begin, end + unit.size() - begin);
+  return text;
+}
+
 // The one place that turns curl's errors into ours; `text` is its error buffer.
 Error curl_error(CURL* curl,
                  CURLcode code,
                  std::string_view text,
                  const Settings& settings,
                  const Exchange& exchange) {
-  const std::string reason = one_line(text.empty() ? curl_easy_strerror(code) : text);
+  const std::string reason = without_time(one_line(text.empty() ? curl_easy_strerror(code) : text));
   switch (code) {
     case CURLE_OPERATION_TIMEDOUT:
       return timeout_error(curl, settings, exchange);
