@@ -57,7 +57,7 @@ Status unload(Process& state, LibraryHandle handle) {
 
 }  // namespace
 
-// NOLINTNEXTLINE(readability-function-size,readability-non-const-parameter): the driver's signature
+// NOLINTBEGIN(readability-function-size,readability-non-const-parameter): the driver's signature
 SOFTCUDA_API Status cuLibraryLoadData(LibraryHandle* out,
                                       const void* code,
                                       int* jit_options,
@@ -66,6 +66,7 @@ SOFTCUDA_API Status cuLibraryLoadData(LibraryHandle* out,
                                       int* /*options*/,
                                       void** /*values*/,
                                       unsigned /*count*/) {
+  // NOLINTEND(readability-function-size,readability-non-const-parameter)
   return call(Function::cuLibraryLoadData, {{"code", code}, result("out", out)},
               [&](Process& state) {
                 if (jit_count != 0 && (jit_options == nullptr || jit_values == nullptr))

@@ -61,9 +61,13 @@ SOFTCUDA_API Status cuModuleLoadData(ModuleHandle* out, const void* image) {
               [&](Context& context) { return load_pointer(context, out, image); });
 }
 
-// NOLINTNEXTLINE(readability-non-const-parameter): the driver's signature
-SOFTCUDA_API Status cuModuleLoadDataEx(
-    ModuleHandle* out, const void* image, unsigned count, int* options, void** values) {
+SOFTCUDA_API Status
+cuModuleLoadDataEx(ModuleHandle* out,
+                   const void* image,
+                   unsigned count,
+                   // NOLINTNEXTLINE(readability-non-const-parameter): as the driver declares it
+                   int* options,
+                   void** values) {
   return call(Function::cuModuleLoadDataEx, {{"image", image}, result("out", out)},
               [&](Context& context) {
                 if (count != 0 && (options == nullptr || values == nullptr))
