@@ -94,8 +94,8 @@ FlightResult run_fetch(Service& service,
   else
     record_failure(service, pin, result.error(), milliseconds_since(start));
   if (result && result->downloaded_bytes > 0)
-    (void)store.collect_orphans(
-        cache::now());  // housekeeping; whoever asks for Prune hears its errors
+    // Housekeeping: whoever asks for Prune hears its errors.
+    (void)store.collect_orphans(cache::now());
   return result;
 }
 

@@ -19,10 +19,9 @@ Result<std::vector<fetcher::Pin>> pins_of(Call& call,
                                           const wire::FetchCall& asked) {
   std::vector<fetcher::Pin> pins;
   if (asked.pin) {
-    LYK_TRY(may(call.connection.peer, Method::fetch_inline_pin, call.service.household()));
-    const std::string source = asked.pin_name.value_or("the pin of the call");
-    LYK_TRY_ASSIGN(fetcher::Pin pin, fetcher::Pin::parse(*asked.pin, source));
-    pins.push_back(std::move(pin));
+    LYK_TRY_ASSIGN(fetcher::LoadedPin loaded,
+                   inline_pin(call, Method::fetch_inline_pin, {*asked.pin, asked.pin_name}));
+    pins.push_back(std::move(loaded.pin));
     return pins;
   }
   if (asked.slots.empty())

@@ -48,13 +48,13 @@ Result<fetcher::LoadedPin> pin_of(const Call& call,
                                   const wire::ResolveCall& asked) {
   if (!asked.pin)
     return Service::find_pin(snapshot, asked.slot);
-  LYK_TRY(may(call.connection.peer, Method::resolve_inline_pin, call.service.household()));
-  std::string source = asked.pin_name.value_or("the pin of the call");
-  LYK_TRY_ASSIGN(fetcher::Pin pin, fetcher::Pin::parse(*asked.pin, source));
-  if (pin.slot != asked.slot)
-    return Error{Code::invalid_argument, str(source, ": it pins slot ", quoted(pin.slot.text()),
-                                             ", not ", quoted(asked.slot.text()))};
-  return fetcher::LoadedPin{std::move(pin), std::move(source)};
+  LYK_TRY_ASSIGN(fetcher::LoadedPin loaded,
+                 inline_pin(call, Method::resolve_inline_pin, {*asked.pin, asked.pin_name}));
+  if (loaded.pin.slot != asked.slot)
+    return Error{Code::invalid_argument,
+                 str(loaded.source, ": it pins slot ", quoted(loaded.pin.slot.text()), ", not ",
+                     quoted(asked.slot.text()))};
+  return loaded;
 }
 
 void log_hand_out(const Call& call, const ImageKey& key, const Digest& image) {

@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <array>
+#include <utility>
 
 #include "proto/text.hpp"
 
@@ -64,6 +65,13 @@ Result<Answer> answer_service(const Call& call) {
 }
 
 }  // namespace
+
+Result<fetcher::LoadedPin> inline_pin(const Call& call, Method method, const InlinePin& given) {
+  LYK_TRY(may(call.connection.peer, method, call.service.household()));
+  std::string source = given.name.value_or("the pin of the call");
+  LYK_TRY_ASSIGN(fetcher::Pin pin, fetcher::Pin::parse(given.text, source));
+  return fetcher::LoadedPin{std::move(pin), std::move(source)};
+}
 
 Result<Answer> answer(Call& call) {
   if (call.message.interface == service_interface_name)

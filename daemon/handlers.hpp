@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "daemon/connection.hpp"
 #include "daemon/image_cache.hpp"
@@ -53,6 +54,16 @@ Result<Answer> handle_prune(Call& call);          // handle_care.cpp
 Result<Answer> handle_rebuild_index(Call& call);  // handle_care.cpp
 Result<Answer> handle_pins(Call& call);           // handle_status.cpp
 Result<Answer> handle_status(Call& call);         // handle_status.cpp
+
+// ---- for handlers ----
+
+// The pin that a call brings along instead of one in force: its text, and its name in messages.
+struct InlinePin {
+  std::string_view text;
+  const std::optional<std::string>& name;
+};
+// Errors: refused, to whom `method` is not for; as Pin::parse.
+Result<fetcher::LoadedPin> inline_pin(const Call& call, Method method, const InlinePin& given);
 
 // ---- for handlers that take their time ----
 
