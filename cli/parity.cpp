@@ -50,9 +50,8 @@ struct Seat {
   std::optional<parity::Runner> runner;
 };
 
+// REQUIRES: a seat that has a runner.
 void run_case(Seat& seat, const parity::Case& which) {
-  if (!seat.runner)
-    return;
   auto verdicts = seat.runner->run(which);
   if (verdicts) {
     seat.run.cases.push_back({which.name, std::move(*verdicts)});

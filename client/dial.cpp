@@ -130,10 +130,10 @@ Result<DialedSocket> dial(const Settings& settings, Audience audience) {
       return DialedSocket{std::move(attempt.socket), quoted(*path)};
     tried += str(attempt.reason, "; ");
   }
-  auto line = dial_own(settings, tried);
-  if (!line && line.error().code == Code::network && settings.activation == Activation::allowed)
-    line.error().message = str("no service answers: ", tried, line.error().message);
-  return line;
+  auto dialed = dial_own(settings, tried);
+  if (!dialed && dialed.error().code == Code::network && settings.activation == Activation::allowed)
+    dialed.error().message = str("no service answers: ", tried, dialed.error().message);
+  return dialed;
 }
 
 }  // namespace lyk::client

@@ -135,8 +135,8 @@ def faults(root):
         yield f"{root}: no sources"
 
 
-def main():
-    found = list(faults(pathlib.Path(sys.argv[1])))
+def main(find=faults):
+    found = list(find(pathlib.Path(sys.argv[1])))
     for fault in found:
         print(fault)
     return 1 if found else 0

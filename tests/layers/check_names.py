@@ -6,7 +6,6 @@ stands in an unnamed namespace, where the name is its own. Usage: check_names.py
 """
 
 import collections
-import pathlib
 import re
 import sys
 
@@ -42,12 +41,5 @@ def faults(root):
         yield f"{root}: no types"
 
 
-def main():
-    found = list(faults(pathlib.Path(sys.argv[1])))
-    for fault in found:
-        print(fault)
-    return 1 if found else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(check_layers.main(faults))
