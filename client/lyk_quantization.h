@@ -25,8 +25,9 @@
  *     is wrong: "scale: 3 elements, and weight has 4 channels". What it computes and this library
  *     does not is LYK_NOT_ELIGIBLE.
  *  6. An empty tensor is done, LYK_OK, where LibreYOLO returns an empty one, and
- *     LYK_INVALID_ARGUMENT where it raises: fake_quant_int8_per_channel, fake_quant_nvfp4_dynamic,
- *     fake_quant_int_grouped and unpack_int_grouped of no rows.
+ *     LYK_INVALID_ARGUMENT where it raises: fake_quant_int8_per_channel without a scale or of no
+ *     channels, fake_quant_nvfp4_dynamic, and fake_quant_int_grouped, unpack_int_grouped and
+ *     unpack_nvfp4 of no rows.
  *  7. Backward has the inputs again, then grad_output and what it writes. Scales and ranges have no
  *     gradient: whoever needs one computes it another way. unpack_* have no backward.
  *  8. `cuda` allocates nothing; `cpu` and `reference` allocate about one scale for each channel in
@@ -45,7 +46,7 @@ extern "C" {
 
 /* How large the workspace of such a call must be: only CUDA tensors of fake_quant_nvfp4_dynamic,
  * and of fake_quant_int8_per_channel without a scale whose channels are not in one piece, need any.
- * Reads what it needs of `arguments`: tensors and parameters, without their data. Without what it
+ * Reads what it needs of `arguments`: tensors and parameters, whose data may be NULL yet. Without what it
  * needs, or with a workspace that is too small, a call is LYK_INVALID_ARGUMENT. Fails with
  * LYK_INVALID_ARGUMENT as the call would; a slot that is not one of the ten is LYK_NOT_FOUND. */
 LYK_API int lyk_quantization_workspace_bytes(const char* slot,
@@ -217,7 +218,7 @@ enum {
 /* Packed NVFP4 back to float32. payload: (rows, blocks * 8) uint8, two codes a byte, the first in
  * the low half; a code is the sign and the index of the E2M1 level. block_scale: (rows, blocks),
  * float8_e4m3fn or float32. tensor_amax: one element. output: (rows, columns), with columns at most
- * blocks * 16. No rows or no blocks is LYK_NOT_ELIGIBLE. parameters: NULL.
+ * blocks * 16. parameters: NULL.
  *
  *   ts     = max(tensor_amax / 2688, 1e-12)
  *   output = value of the code * max(block_scale * ts, 1e-12)

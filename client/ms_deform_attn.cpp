@@ -101,7 +101,8 @@ Result<void> check_ms_deform_attn(const lyk_arguments& arguments) {
     if (i == LYK_MS_DEFORM_ATTN_VALUE)
       sizes.set('K', sizes['H'] * sizes['C'], "heads * channels of value");
   }
-  LYK_TRY(check_together(rules, arguments.tensors));
+  LYK_TRY(check_one_device(rules, arguments.tensors));
+  LYK_TRY(check_outputs_apart(rules, arguments.tensors));
   LYK_TRY(check_host_shapes(parameters->host_spatial_shapes, sizes));
   return check_workspace(
       arguments, rules,

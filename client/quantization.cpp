@@ -36,9 +36,9 @@ constexpr std::array int8_affine_backward{any("x"), any("lo"), any("hi"), any("g
                                           written("grad_x")};
 constexpr std::array fp8_forward{any("x"), any("scale"), written("output")};
 constexpr std::array fp8_backward{any("x"), any("scale"), any("grad_output"), written("grad_x")};
-constexpr TensorRule matrix{.name = "weight", .shape = "RC"};
-constexpr std::array int_grouped_forward{matrix, optional("scale"), written("output")};
-constexpr std::array int_grouped_backward{matrix, optional("scale"), any("grad_output"),
+constexpr TensorRule weight_matrix{.name = "weight", .shape = "RC"};
+constexpr std::array int_grouped_forward{weight_matrix, optional("scale"), written("output")};
+constexpr std::array int_grouped_backward{weight_matrix, optional("scale"), any("grad_output"),
                                           written("grad_weight")};
 constexpr std::array nvfp4_weight_forward{row("weight"), any("tensor_amax"), written("output")};
 constexpr std::array nvfp4_weight_backward{row("weight"), any("tensor_amax"), any("grad_output"),
@@ -92,13 +92,20 @@ Result<void> check_not_empty(const lyk_tensor& tensor, std::string_view name) {
   return {};
 }
 
+Result<void> check_has_rows(const lyk_tensor& matrix, std::string_view name) {
+  if (matrix.shape[0] == 0)
+    return bad_argument(name, "it has no rows");
+  return {};
+}
+
 Result<void> check_one_element(const lyk_tensor& tensor, std::string_view name) {
   if (element_count(tensor) != 1)
     return bad_argument(name, str(element_count(tensor), " elements, not 1"));
   return {};
 }
 
-// Whether `scale` broadcasts to (rows, groups); what it means where it does is no business of this.
+// Whether `scale` broadcasts to (rows, groups), or they to it; what it means where it does is no
+// business of this.
 Result<void> check_group_scale(const lyk_tensor& scale, std::int64_t rows, std::int64_t groups) {
   const std::array<std::int64_t, 2> wanted{groups, rows};
   for (std::int32_t back = 0; back < std::min(scale.ndim, 2); ++back) {
@@ -114,13 +121,14 @@ Result<void> check_group_scale(const lyk_tensor& scale, std::int64_t rows, std::
 Result<void> check_int8_per_channel(const lyk_arguments& arguments) {
   LYK_TRY_ASSIGN(const auto parameters, read_channel_parameters(arguments));
   const lyk_tensor& weight = *arguments.tensors[LYK_FAKE_QUANT_INT8_PER_CHANNEL_WEIGHT];
-  LYK_TRY(check_not_empty(weight, "weight"));
   const lyk_tensor* scale = arguments.tensors[LYK_FAKE_QUANT_INT8_PER_CHANNEL_SCALE];
   if (scale == nullptr)
-    return {};
+    return check_not_empty(weight, "weight");
+  const std::int64_t channels = weight.shape[parameters.channel_axis];
+  if (channels == 0)
+    return bad_argument("weight", "it has no channels");
   if (scale->ndim != 1)
     return bad_argument("scale", str(scale->ndim, " dimensions, not 1"));
-  const std::int64_t channels = weight.shape[parameters.channel_axis];
   if (scale->shape[0] != channels)
     return bad_argument("scale",
                         str(scale->shape[0], " elements, and weight has ", channels, " channels"));
@@ -148,14 +156,14 @@ Result<void> check_int_grouped(const lyk_arguments& arguments) {
   const lyk_tensor& weight = *arguments.tensors[LYK_FAKE_QUANT_INT_GROUPED_WEIGHT];
   const std::int64_t rows = weight.shape[0];
   const std::int64_t columns = weight.shape[1];
-  if (rows == 0)
-    return bad_argument("weight", "it has no rows");
+  LYK_TRY(check_has_rows(weight, "weight"));
   const lyk_tensor* scale = arguments.tensors[LYK_FAKE_QUANT_INT_GROUPED_SCALE];
   if (scale == nullptr)
     return {};
   const std::size_t groups = slots::groups_in(static_cast<std::size_t>(columns),
                                               static_cast<std::size_t>(grouping.group_size));
-  return check_group_scale(*scale, rows, static_cast<std::int64_t>(groups));
+  LYK_TRY(check_group_scale(*scale, rows, static_cast<std::int64_t>(groups)));
+  return columns == 0 ? Result<void>{} : check_not_empty(*scale, "scale");
 }
 
 Result<void> check_nvfp4_weight(const lyk_arguments& arguments) {
@@ -174,7 +182,7 @@ Result<void> check_unpack_int_grouped(const lyk_arguments& arguments) {
   if (grouping.bits != 2 && grouping.bits != 4)
     return bad_argument("parameters", str("bits is ", grouping.bits, ", not 2 or 4"));
   const lyk_tensor& packed = *arguments.tensors[LYK_UNPACK_INT_GROUPED_PAYLOAD];
-  LYK_TRY(check_not_empty(packed, "payload"));
+  LYK_TRY(check_has_rows(packed, "payload"));
   const std::int64_t held = packed.shape[1] * (8 / grouping.bits);
   if (held % grouping.group_size != 0)
     return bad_argument("payload", str("a row holds ", held, " codes, which is no multiple of ",
@@ -188,7 +196,9 @@ Result<void> check_unpack_int_grouped(const lyk_arguments& arguments) {
 
 Result<void> check_unpack_nvfp4(const lyk_arguments& arguments) {
   LYK_TRY(check_no_parameters(arguments));
-  const std::int64_t row_bytes = arguments.tensors[LYK_UNPACK_NVFP4_PAYLOAD]->shape[1];
+  const lyk_tensor& packed = *arguments.tensors[LYK_UNPACK_NVFP4_PAYLOAD];
+  LYK_TRY(check_has_rows(packed, "payload"));
+  const std::int64_t row_bytes = packed.shape[1];
   constexpr std::int64_t block_bytes = 8;
   if (row_bytes % block_bytes != 0)
     return bad_argument(
@@ -212,7 +222,7 @@ constexpr std::uint64_t scale_bytes = 4;
 std::uint64_t bytes_of_int8_per_channel(const lyk_arguments& arguments) {
   if (arguments.tensors[LYK_FAKE_QUANT_INT8_PER_CHANNEL_SCALE] != nullptr)
     return 0;
-  const auto axis = channel_axis(*arguments.tensors[0], channel_axis_of(arguments));
+  const auto axis = channel_axis("weight", *arguments.tensors[0], channel_axis_of(arguments));
   // What has gaps is taken by nobody.
   return axis && axis->outer != 1 ? scale_bytes * axis->channels : 0;
 }
@@ -255,7 +265,8 @@ Result<void> check_shape_as_first(const TensorRule& rule,
   return {};
 }
 
-Result<void> check_tensors(const QuantizationSlot& slot, const lyk_arguments& arguments) {
+// All but where the tensors are.
+Result<void> check_layouts(const QuantizationSlot& slot, const lyk_arguments& arguments) {
   LYK_TRY(check_operation(arguments));
   const auto rules = rules_of(slot, arguments.operation);
   if (rules.empty())
@@ -265,14 +276,14 @@ Result<void> check_tensors(const QuantizationSlot& slot, const lyk_arguments& ar
   Sizes sizes;
   for (std::size_t i = 0; i < rules.size(); ++i) {
     const lyk_tensor* tensor = arguments.tensors[i];
-    LYK_TRY(check_tensor(rules[i], tensor));
+    LYK_TRY(check_layout(rules[i], tensor));
     if (tensor == nullptr)
       continue;
     LYK_TRY(sizes.match(rules[i], *tensor));
     if (is_fake_quant && i >= slot.inputs)
       LYK_TRY(check_shape_as_first(rules[i], *tensor, rules[0], *arguments.tensors[0]));
   }
-  LYK_TRY(check_together(rules, arguments.tensors));
+  LYK_TRY(check_one_device(rules, arguments.tensors));
   return slot.check(arguments);
 }
 
@@ -294,14 +305,17 @@ const QuantizationSlot* find_quantization_slot(std::string_view name) {
 }
 
 Result<void> check_quantization(const QuantizationSlot& slot, const lyk_arguments& arguments) {
-  LYK_TRY(check_tensors(slot, arguments));
-  return check_workspace(arguments, rules_of(slot, arguments.operation),
-                         needed_bytes(slot, arguments));
+  LYK_TRY(check_layouts(slot, arguments));
+  const auto rules = rules_of(slot, arguments.operation);
+  for (std::size_t i = 0; i < rules.size(); ++i)
+    LYK_TRY(check_address(rules[i], arguments.tensors[i]));
+  LYK_TRY(check_outputs_apart(rules, arguments.tensors));
+  return check_workspace(arguments, rules, needed_bytes(slot, arguments));
 }
 
 Result<std::uint64_t> quantization_workspace_bytes(const QuantizationSlot& slot,
                                                    const lyk_arguments& arguments) {
-  LYK_TRY(check_tensors(slot, arguments));
+  LYK_TRY(check_layouts(slot, arguments));
   return needed_bytes(slot, arguments);
 }
 

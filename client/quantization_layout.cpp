@@ -26,8 +26,13 @@ bool is_e4m3(const lyk_tensor& tensor) {
   return tensor.dtype.code == LYK_DTYPE_FLOAT8_E4M3FN && tensor.dtype.bits == 8;
 }
 
+struct NamedTensor {
+  std::string_view name;
+  const lyk_tensor& tensor;
+};
+
 // The scales along one dimension: side by side, or all of them one.
-Result<Channels> with_scale(const lyk_tensor& tensor,
+Result<Channels> with_scale(const NamedTensor& tensor,
                             std::int64_t axis,
                             const lyk_tensor& scale,
                             std::int32_t scale_dimension) {
@@ -35,8 +40,9 @@ Result<Channels> with_scale(const lyk_tensor& tensor,
   const bool is_one = stride == 0 || scale.shape[scale_dimension] == 1;
   if (!is_one && stride != 1)
     return not_taken("scale", "is not dense");
-  LYK_TRY_ASSIGN(const slots::ChannelAxis channels,
-                 channel_axis(tensor, is_one ? std::nullopt : std::optional{axis}));
+  LYK_TRY_ASSIGN(
+      const slots::ChannelAxis channels,
+      channel_axis(tensor.name, tensor.tensor, is_one ? std::nullopt : std::optional{axis}));
   return Channels{channels, data_of<const float>(scale)};
 }
 
@@ -47,6 +53,8 @@ Result<slots::GroupScale> group_scale(const lyk_tensor& scale,
   slots::GroupScale out{.data = data_of<const float>(scale)};
   if (scale.ndim > 2)
     return not_taken("scale", "has more than 2 dimensions");
+  if (element_count(scale) == 0)
+    return not_taken("scale", "has no elements");
   const auto stride = [&](std::int32_t back) {
     const std::int32_t d = scale.ndim - 1 - back;
     return d < 0 || scale.shape[d] == 1 ? 0 : stride_of(scale, d);
@@ -85,7 +93,8 @@ Result<Grouping> grouping(const lyk_int_grouped_parameters& parameters,
 
 }  // namespace
 
-Result<slots::ChannelAxis> channel_axis(const lyk_tensor& tensor,
+Result<slots::ChannelAxis> channel_axis(std::string_view name,
+                                        const lyk_tensor& tensor,
                                         std::optional<std::int64_t> axis) {
   // From the innermost dimension outwards, the next is the one whose stride is what lies inside.
   slots::ChannelAxis out{.outer = 1, .channels = 1, .inner = 1};
@@ -98,7 +107,7 @@ Result<slots::ChannelAxis> channel_axis(const lyk_tensor& tensor,
                                   (tensor.shape[next] != 1 && stride_of(tensor, next) != inside)))
       ++next;
     if (next == tensor.ndim)
-      return not_taken("the first tensor", "has gaps");
+      return not_taken(name, "has gaps");
     is_seen[static_cast<std::size_t>(next)] = true;
     inside *= tensor.shape[next];
     const auto size = static_cast<std::size_t>(tensor.shape[next]);
@@ -165,8 +174,8 @@ Result<Channels> int8_channels(const lyk_arguments& arguments) {
   const lyk_tensor* scale = arguments.tensors[LYK_FAKE_QUANT_INT8_PER_CHANNEL_SCALE];
   const std::int64_t axis = channel_axis_of(arguments);
   if (scale != nullptr)
-    return with_scale(weight, axis, *scale, 0);
-  LYK_TRY_ASSIGN(const slots::ChannelAxis channels, channel_axis(weight, axis));
+    return with_scale({"weight", weight}, axis, *scale, 0);
+  LYK_TRY_ASSIGN(const slots::ChannelAxis channels, channel_axis("weight", weight, axis));
   return Channels{channels, nullptr};
 }
 
@@ -175,8 +184,8 @@ Result<Channels> fp8_channels(const lyk_arguments& arguments) {
   const lyk_tensor& scale = *arguments.tensors[LYK_FAKE_QUANT_FP8_SCALE];
   LYK_TRY_ASSIGN(const ScaleAxis axis, scale_axis(x, scale));
   if (!axis.is_number)
-    return with_scale(x, axis.of_x, scale, axis.of_scale);
-  LYK_TRY_ASSIGN(const slots::ChannelAxis channels, channel_axis(x, std::nullopt));
+    return with_scale({"x", x}, axis.of_x, scale, axis.of_scale);
+  LYK_TRY_ASSIGN(const slots::ChannelAxis channels, channel_axis("x", x, std::nullopt));
   return Channels{channels, data_of<const float>(scale)};
 }
 
@@ -208,13 +217,6 @@ Result<Grouping> unpack_grouping(const lyk_arguments& arguments) {
 bool has_nothing_to_write(const QuantizationSlot& slot, const lyk_arguments& arguments) {
   const std::size_t written = rules_of(slot, arguments.operation).size() - 1;
   return element_count(*arguments.tensors[written]) == 0;
-}
-
-Result<void> check_may_be_empty(const QuantizationSlot& slot, const lyk_arguments& arguments) {
-  const bool is_packed = rules_of(slot, arguments.operation)[0].elements == Elements::uint8;
-  if (is_packed && element_count(*arguments.tensors[0]) == 0)
-    return not_taken("payload", "has no elements");
-  return {};
 }
 
 }  // namespace lyk::client

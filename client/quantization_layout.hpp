@@ -18,7 +18,9 @@ namespace lyk::client {
 
 // A tensor without gaps, its axes in any order of memory, along one of them; without one, it is one
 // channel. Errors: not_eligible.
-Result<slots::ChannelAxis> channel_axis(const lyk_tensor& tensor, std::optional<std::int64_t> axis);
+Result<slots::ChannelAxis> channel_axis(std::string_view name,
+                                        const lyk_tensor& tensor,
+                                        std::optional<std::int64_t> axis);
 
 // Whether two tensors of one shape have their elements in one order.
 bool lie_alike(const lyk_tensor& a, const lyk_tensor& b);
@@ -60,9 +62,7 @@ struct Grouping {
 Result<Grouping> fake_quant_grouping(const lyk_arguments& arguments);
 Result<Grouping> unpack_grouping(const lyk_arguments& arguments);
 
-// Whether outputs have no elements, so that the call is done before it begins, and whether it may
-// then be called done: not_eligible where LibreYOLO's answer is not known.
+// Whether outputs have no elements, so that the call is done before it begins.
 bool has_nothing_to_write(const QuantizationSlot& slot, const lyk_arguments& arguments);
-Result<void> check_may_be_empty(const QuantizationSlot& slot, const lyk_arguments& arguments);
 
 }  // namespace lyk::client

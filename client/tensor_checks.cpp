@@ -132,22 +132,6 @@ Result<void> check_strides(const TensorRule& rule, const lyk_tensor& tensor) {
   return {};
 }
 
-Result<void> check_address(const TensorRule& rule, const lyk_tensor& tensor) {
-  if (element_count(tensor) == 0)
-    return {};
-  if (tensor.data == nullptr)
-    return bad_argument(rule.name, "its data is NULL");
-  const auto data = reinterpret_cast<std::uintptr_t>(tensor.data);
-  const std::uint64_t bytes = static_cast<std::uint64_t>(span_of(tensor)) * element_bytes(tensor);
-  constexpr std::uint64_t end = std::numeric_limits<std::uint64_t>::max();
-  if (tensor.byte_offset > end - data || bytes > end - data - tensor.byte_offset)
-    return bad_argument(rule.name, str("byte_offset ", tensor.byte_offset, " is beyond memory"));
-  if (address(tensor) % element_bytes(tensor) != 0)
-    return bad_argument(
-        rule.name, str("it does not begin at a multiple of ", element_bytes(tensor), " bytes"));
-  return {};
-}
-
 // A range of addresses.
 struct Range {
   std::uint64_t begin = 0;
@@ -212,15 +196,33 @@ Result<void> check_shape(const TensorRule& rule, const lyk_tensor* tensor) {
   return check_dtype(rule, tensor->dtype);
 }
 
-Result<void> check_tensor(const TensorRule& rule, const lyk_tensor* tensor) {
+Result<void> check_layout(const TensorRule& rule, const lyk_tensor* tensor) {
   LYK_TRY(check_shape(rule, tensor));
-  if (tensor == nullptr)
-    return {};
-  LYK_TRY(check_strides(rule, *tensor));
-  return check_address(rule, *tensor);
+  return tensor == nullptr ? Result<void>{} : check_strides(rule, *tensor);
 }
 
-Result<void> check_together(std::span<const TensorRule> rules, const lyk_tensor* const* tensors) {
+Result<void> check_address(const TensorRule& rule, const lyk_tensor* tensor) {
+  if (tensor == nullptr || element_count(*tensor) == 0)
+    return {};
+  if (tensor->data == nullptr)
+    return bad_argument(rule.name, "its data is NULL");
+  const auto data = reinterpret_cast<std::uintptr_t>(tensor->data);
+  const std::uint64_t bytes = static_cast<std::uint64_t>(span_of(*tensor)) * element_bytes(*tensor);
+  constexpr std::uint64_t end = std::numeric_limits<std::uint64_t>::max();
+  if (tensor->byte_offset > end - data || bytes > end - data - tensor->byte_offset)
+    return bad_argument(rule.name, str("byte_offset ", tensor->byte_offset, " is beyond memory"));
+  if (address(*tensor) % element_bytes(*tensor) != 0)
+    return bad_argument(
+        rule.name, str("it does not begin at a multiple of ", element_bytes(*tensor), " bytes"));
+  return {};
+}
+
+Result<void> check_tensor(const TensorRule& rule, const lyk_tensor* tensor) {
+  LYK_TRY(check_layout(rule, tensor));
+  return check_address(rule, tensor);
+}
+
+Result<void> check_one_device(std::span<const TensorRule> rules, const lyk_tensor* const* tensors) {
   for (std::size_t i = 1; i < rules.size(); ++i)
     if (tensors[i] != nullptr && !is_same_device(tensors[i]->device, tensors[0]->device))
       return bad_argument(
@@ -228,6 +230,11 @@ Result<void> check_together(std::span<const TensorRule> rules, const lyk_tensor*
           str("it is on device ", static_cast<int>(tensors[i]->device.device_type), ":",
               tensors[i]->device.device_id, ", and ", rules[0].name, " on ",
               static_cast<int>(tensors[0]->device.device_type), ":", tensors[0]->device.device_id));
+  return {};
+}
+
+Result<void> check_outputs_apart(std::span<const TensorRule> rules,
+                                 const lyk_tensor* const* tensors) {
   for (std::size_t i = 0; i < rules.size(); ++i) {
     if (rules[i].access != Access::writes || tensors[i] == nullptr)
       continue;

@@ -54,13 +54,18 @@ private:
 // not_eligible for more dimensions than anything here has.
 Result<void> check_tensor(const TensorRule& rule, const lyk_tensor* tensor);
 
-// Its rank, sizes and dtype alone.
+// Of these: rank, sizes and dtype alone; the strides as well, where there is no address yet; the
+// address of one that has passed check_layout.
 Result<void> check_shape(const TensorRule& rule, const lyk_tensor* tensor);
+Result<void> check_layout(const TensorRule& rule, const lyk_tensor* tensor);
+Result<void> check_address(const TensorRule& rule, const lyk_tensor* tensor);
 
 // Tensors among each other: one device, and no output that certainly overlaps anything; whether
-// tensors with gaps do is left to who takes them. They have passed check_tensor. Errors:
-// invalid_argument.
-Result<void> check_together(std::span<const TensorRule> rules, const lyk_tensor* const* tensors);
+// tensors with gaps do is left to who takes them. They have passed check_layout, and check_tensor.
+// Errors: invalid_argument.
+Result<void> check_one_device(std::span<const TensorRule> rules, const lyk_tensor* const* tensors);
+Result<void> check_outputs_apart(std::span<const TensorRule> rules,
+                                 const lyk_tensor* const* tensors);
 
 // Memory that a call writes beside its tensors.
 struct Scratch {

@@ -166,6 +166,12 @@ OwnTensor& QuantizationCall::add(const Shape& shape, const Floats& values) {
   return out;
 }
 
+void QuantizationCall::put(std::size_t place, const Shape& shape, const Floats& values) {
+  OwnTensor& added = add(shape, values);
+  tensors_.pop_back();
+  tensors_[place] = &added;
+}
+
 OwnTensor& QuantizationCall::add_bytes(const Shape& shape, const std::vector<std::uint8_t>& bytes) {
   OwnTensor& out = add(shape, {});
   out.bytes.resize(bytes.size());

@@ -40,6 +40,8 @@ public:
 
   // Adds a tensor; null where an optional one is absent.
   OwnTensor& add(const Shape& shape, const Floats& values);
+  // In the place of one that is there, or absent.
+  void put(std::size_t place, const Shape& shape, const Floats& values);
   OwnTensor& add_bytes(const Shape& shape, const std::vector<std::uint8_t>& bytes);
   void add_none() { tensors_.push_back(nullptr); }
   // What a call writes, spoiled beforehand.

@@ -153,6 +153,10 @@ struct BadInput {
   const char* says;
 };
 
+void give_scale(QuantizationCall& call, const Shape& shape) {
+  call.put(1, shape, Floats(8, 0.5F));
+}
+
 lyk_dtype half() {
   return {LYK_DTYPE_FLOAT, 16, 1};
 }
@@ -170,6 +174,12 @@ std::vector<BadInput> raised_in_quantizing() {
          c.tensor(0).shape = c.last().shape = {0, 80};
        },
        "weight: it has no elements"},
+      {"fake_quant_int8_per_channel",
+       [](auto& c) {
+         c.tensor(0).shape = c.last().shape = {0, 80};
+         give_scale(c, {0});
+       },
+       "weight: it has no channels"},
       {"fake_quant_int8_per_channel", [](auto& c) { c.tensor(0).shape = c.last().shape = {}; },
        "weight: 0 dimensions, at least 1"},
       {"fake_quant_int8_affine", [](auto& c) { c.tensor(1).shape = {2}; }, "lo: 2 elements, not 1"},
@@ -184,6 +194,19 @@ std::vector<BadInput> raised_in_quantizing() {
        "weight: 1 dimensions, not 2"},
       {"fake_quant_int_grouped", [](auto& c) { c.grouping.group_size = 0; },
        "parameters: group_size is 0"},
+      // One group of a row, and one row, to which a size of 0 broadcasts.
+      {"fake_quant_int_grouped",
+       [](auto& c) {
+         c.grouping.group_size = 80;
+         give_scale(c, {3, 0});
+       },
+       "scale: it has no elements"},
+      {"fake_quant_int_grouped",
+       [](auto& c) {
+         c.tensor(0).shape = c.last().shape = {1, 80};
+         give_scale(c, {0, 1});
+       },
+       "scale: it has no elements"},
       {"fake_quant_nvfp4_weight", [](auto& c) { c.tensor(1).shape = {3}; },
        "tensor_amax: 3 elements, not 1"},
       {"fake_quant_nvfp4_dynamic",
@@ -219,7 +242,14 @@ std::vector<BadInput> raised_in_unpacking() {
        [](auto& c) {
          c.tensor(0).shape = c.tensor(1).shape = c.last().shape = {0, 8};
        },
-       "payload: it has no elements"},
+       "payload: it has no rows"},
+      {"unpack_nvfp4",
+       [](auto& c) {
+         c.tensor(0).shape = {0, 40};
+         c.tensor(1).shape = {0, 5};
+         c.last().shape = {0, 80};
+       },
+       "payload: it has no rows"},
       {"unpack_int_grouped", [](auto& c) { c.grouping.group_size = 36; },
        "payload: a row holds 96 codes, which is no multiple of 36, the group_size"},
       {"unpack_int_grouped",
@@ -287,13 +317,25 @@ TEST(Quantization, LeavesToTheCallerWhatItDoesNotTake) {
          c.tensor(0).strides = {1, 3};
        },
        "x is not dense and row-major"},
-      {"unpack_nvfp4",
+      {"fake_quant_int8_affine",
        [](auto& c) {
-         c.tensor(0).shape = {0, 40};
-         c.tensor(1).shape = {0, 5};
-         c.last().shape = {0, 80};
+         c.tensor(0).strides = c.last().strides = {81, 1};
        },
-       "payload has no elements"},
+       "x has gaps"},
+      // For which LibreYOLO returns an empty tensor, whatever was asked for.
+      {"unpack_int_grouped",
+       [](auto& c) {
+         c.grouping.group_size = 96;
+         c.tensor(1).shape = {3, 0};
+       },
+       "scale has no elements"},
+      {"unpack_int_grouped",
+       [](auto& c) {
+         c.grouping.group_size = 96;
+         c.tensor(1).shape = {3, 0};
+         c.tensor(1).tensor.data = nullptr;
+       },
+       "scale has no elements"},
   };
   for (const BadInput& row : rows) {
     QuantizationCall call{row.slot};
@@ -312,10 +354,35 @@ TEST(Quantization, HasDoneWhatIsEmptyWhereLibreYoloReturnsIt) {
     call.tensor(0).shape = call.last().shape = {0, 80};
     EXPECT_EQ(run(call), "");
   }
-  QuantizationCall call{"fake_quant_int_grouped"};
+  QuantizationCall grouped{"fake_quant_int_grouped"};
+  fill(grouped);
+  grouped.tensor(0).shape = grouped.last().shape = {3, 0};
+  EXPECT_EQ(run(grouped), "");
+  QuantizationCall channels{"fake_quant_int8_per_channel"};
+  fill(channels);
+  channels.tensor(0).shape = channels.last().shape = {3, 0};
+  give_scale(channels, {3});
+  EXPECT_EQ(run(channels), "");
+  for (const std::string_view slot : {"unpack_int_grouped", "unpack_nvfp4"}) {
+    QuantizationCall unpacked{slot};
+    fill(unpacked);
+    for (const std::size_t place : {std::size_t{0}, std::size_t{1}, unpacked.size() - 1})
+      unpacked.tensor(place).shape = {3, 0};
+    EXPECT_EQ(run(unpacked), "") << slot;
+  }
+}
+
+TEST(Quantization, TellsTheWorkspaceBeforeThereIsMemory) {
+  QuantizationCall call{"fake_quant_int8_per_channel"};
   fill(call);
-  call.tensor(0).shape = call.last().shape = {3, 0};
-  EXPECT_EQ(run(call), "");
+  call.channel.channel_axis = 1;
+  for (const std::size_t place : {0U, 2U}) {
+    call.tensor(place).tensor.device = {LYK_DEVICE_CUDA, 0};
+    call.tensor(place).tensor.data = nullptr;
+  }
+  const auto& slot = *client::find_quantization_slot(call.slot);
+  EXPECT_EQ(client::quantization_workspace_bytes(slot, call.arguments()).value(), 80U * 4);
+  EXPECT_EQ(run(call), "invalid_argument: weight: its data is NULL");
 }
 
 TEST(Quantization, HasNoBackwardOfUnpacking) {
