@@ -104,6 +104,7 @@ Result<void> check_tensor_taken(const lyk_arguments& arguments,
 }
 
 Result<void> check_takes(const lyk_arguments& arguments) {
+  LYK_TRY(check_float32_does(arguments));
   const auto rules = ms_deform_attn_rules(arguments.operation);
   for (std::size_t i = 0; i < rules.size(); ++i)
     if (arguments.tensors[i] != nullptr)

@@ -94,9 +94,12 @@ Result<void> run_host_ms_deform_attn(HostThreads& threads, const lyk_arguments& 
     return {};
   }
   const cpu::Execution execution{.workers = threads.get()};
+  const auto accumulation =
+      (arguments.flags & LYK_FP64_SUMS) != 0 ? cpu::Accumulation::fp64 : cpu::Accumulation::fp32;
   const slots::MsDeformAttn<float> call = slot_call(arguments);
   if (arguments.operation == LYK_FORWARD) {
-    cpu::ms_deform_attn(call, elements_at<float>(arguments, LYK_MS_DEFORM_ATTN_OUTPUT), execution);
+    cpu::ms_deform_attn(call, elements_at<float>(arguments, LYK_MS_DEFORM_ATTN_OUTPUT), execution,
+                        accumulation);
     return {};
   }
   const lyk_tensor& grad_value = *arguments.tensors[LYK_MS_DEFORM_ATTN_GRAD_VALUE];
@@ -106,7 +109,7 @@ Result<void> run_host_ms_deform_attn(HostThreads& threads, const lyk_arguments& 
        .value_strides = strides_of(grad_value),
        .locations = elements_at<float>(arguments, LYK_MS_DEFORM_ATTN_GRAD_SAMPLING_LOCATIONS),
        .weights = elements_at<float>(arguments, LYK_MS_DEFORM_ATTN_GRAD_ATTENTION_WEIGHTS)},
-      execution);
+      execution, accumulation);
   return {};
 }
 

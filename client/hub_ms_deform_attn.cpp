@@ -19,6 +19,7 @@ namespace lyk::client {
 namespace {
 
 Result<void> check_takes(const lyk_arguments& arguments) {
+  LYK_TRY(check_float32_does(arguments));
   const auto rules = ms_deform_attn_rules(arguments.operation);
   for (std::size_t i = 0; i < rules.size(); ++i) {
     const lyk_tensor* tensor = arguments.tensors[i];

@@ -207,16 +207,18 @@ enum { LYK_FORWARD = 0, LYK_BACKWARD = 1 };
 
 enum {
   LYK_NEEDS_GRADIENT = 1, /* a backward will follow: taken only where that can run too */
-  LYK_DETERMINISTIC = 2   /* only what gives the same bits every time, in forward and, with
+  LYK_DETERMINISTIC = 2,  /* only what gives the same bits every time, in forward and, with
                              LYK_NEEDS_GRADIENT, in backward; LIBREYOLO_KERNELS_DETERMINISTIC=1
                              asks for it in every call */
+  LYK_FP64_SUMS = 4       /* only what computes in float64 from what is read to what is written,
+                             where that is float32; of the slots below, ms_deform_attn by `cpu` */
 };
 
 /* The arguments of a call, as an implementation receives them. */
 typedef struct lyk_arguments {
   uint32_t size;
   uint32_t operation; /* LYK_FORWARD, LYK_BACKWARD; other numbers as the slot's users agree */
-  uint32_t flags;     /* LYK_NEEDS_GRADIENT, LYK_DETERMINISTIC; other bits must be zero */
+  uint32_t flags;     /* LYK_NEEDS_GRADIENT, LYK_DETERMINISTIC, LYK_FP64_SUMS; others are zero */
   uint32_t tensor_count;
   const lyk_tensor* const* tensors; /* in the slot's order; NULL where an optional one is absent */
   const void*
@@ -250,10 +252,11 @@ LYK_API int lyk_call(const char* slot, const lyk_arguments* arguments);
  *   cuda  float32, float16 and bfloat16 in any mixture, outputs as value and gradients as what they
  *         are of; computed in float32. value may have any strides, and its gradient any order
  *         without gaps. Deterministic where that is asked for, which takes a workspace
- *   cpu   float32. value and its gradient may have any strides. Deterministic */
+ *   cpu   float32. value and its gradient may have any strides. Deterministic. With LYK_FP64_SUMS
+ *         it takes about twice as long */
 typedef struct lyk_ms_deform_attn_call {
   uint32_t size;
-  uint32_t flags;                       /* LYK_NEEDS_GRADIENT, LYK_DETERMINISTIC */
+  uint32_t flags;                       /* as those of lyk_arguments */
   const lyk_tensor* value;              /* (B, S, H, C) */
   const lyk_tensor* spatial_shapes;     /* (L, 2) int64, dense: height and width of each level */
   const lyk_tensor* level_start_index;  /* (L) int64, dense: first cell of each level. May be NULL:

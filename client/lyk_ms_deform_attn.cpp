@@ -41,7 +41,7 @@ int run(const lyk_ms_deform_attn_call* given, std::uint32_t operation) {
     lyk_ms_deform_attn_call storage{};
     LYK_TRY_ASSIGN(const lyk_ms_deform_attn_call* known, view_struct(given, "call", storage));
     const lyk_ms_deform_attn_call& call = *known;
-    LYK_TRY(check_flags(call.flags, LYK_NEEDS_GRADIENT | LYK_DETERMINISTIC, "call"));
+    LYK_TRY(check_flags(call.flags, lyk::client::known_call_flags, "call"));
     const bool is_forward = operation == LYK_FORWARD;
     const std::array<const lyk_tensor*, 9> tensors{call.value,
                                                    call.spatial_shapes,
@@ -74,7 +74,7 @@ int lyk_ms_deform_attn_workspace_bytes(const lyk_ms_deform_attn_call* call, uint
     LYK_TRY_ASSIGN(const lyk_ms_deform_attn_call* known, view_struct(call, "call", storage));
     if (bytes == nullptr)
       return bad_argument("bytes", "NULL");
-    LYK_TRY(check_flags(known->flags, LYK_NEEDS_GRADIENT | LYK_DETERMINISTIC, "call"));
+    LYK_TRY(check_flags(known->flags, lyk::client::known_call_flags, "call"));
     const std::uint32_t flags = known->flags | process_registry().environment_flags();
     LYK_TRY_ASSIGN(*bytes, lyk::client::ms_deform_attn_workspace_bytes(*known, flags));
     return {};

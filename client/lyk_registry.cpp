@@ -74,7 +74,7 @@ Result<std::string_view> read_name(const char* name, std::string_view argument) 
 }
 
 Result<void> check_arguments(const lyk_arguments& arguments) {
-  LYK_TRY(check_flags(arguments.flags, LYK_NEEDS_GRADIENT | LYK_DETERMINISTIC, "arguments"));
+  LYK_TRY(check_flags(arguments.flags, lyk::client::known_call_flags, "arguments"));
   if (arguments.tensor_count != 0 && arguments.tensors == nullptr)
     return bad_argument("arguments", "tensors are NULL");
   return {};

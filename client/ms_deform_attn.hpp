@@ -33,6 +33,9 @@ DeformSizes ms_deform_attn_sizes(const lyk_tensor& value_tensor,
 bool has_nothing_to_compute(const DeformSizes& sizes);
 
 // True for value and its gradient, which models hand over as permuted views.
+// Errors: not_eligible for calls that only sums in float64 satisfy.
+Result<void> check_float32_does(const lyk_arguments& arguments);
+
 bool may_be_strided(const TensorRule& rule);
 
 // Of value or its gradient, in elements; of a size of one, what no step needs is made small.

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "client/ms_deform_attn.hpp"
@@ -189,8 +190,8 @@ TEST(CudaMsDeformAttn, RunsInTheSameCallWhereTheHubFails) {
 // A call with its tensors in host memory.
 class HostCall {
 public:
-  HostCall(const DeformShape& shape, unsigned seed)
-      : inputs_(random_inputs(shape, seed)), reference_(shape, inputs_), call_(shape) {
+  HostCall(const DeformShape& shape, DeformInputs inputs)
+      : inputs_(std::move(inputs)), reference_(shape, inputs_), call_(shape) {
     put(call_.value, inputs_.value);
     put(call_.sampling_locations, inputs_.locations);
     put(call_.attention_weights, inputs_.weights);
@@ -207,6 +208,7 @@ public:
   }
 
   DeformCall& description() { return call_; }
+  const std::vector<float>& output() const { return output_; }
 
   // What is wrong with the results; empty: nothing.
   std::string check_forward() const { return compare(output_, reference_.forward()); }
@@ -243,7 +245,7 @@ TEST(HostMsDeformAttn, RunsByTheProcessors) {
   LaunchWorld world{{.variables = {"LIBREYOLO_KERNELS=cpu"},
                      .serve = [](UniqueFd, int) {},
                      .names = {"hub", "cuda", "cpu"}}};
-  HostCall call{two_levels, 1};
+  HostCall call{two_levels, random_inputs(two_levels, 1)};
   EXPECT_EQ(world.call(call.description().arguments(LYK_FORWARD)), "");
   EXPECT_EQ(call.check_forward(), "");
   EXPECT_EQ(world.call(call.description().arguments(LYK_BACKWARD)), "");
@@ -254,11 +256,39 @@ TEST(HostMsDeformAttn, RunsByTheProcessors) {
             "LIBREYOLO_KERNELS=cpu; cpu: value is not float32");
 }
 
+// Each point is on a pixel, and the first and the last value cancel: between them, float32 loses 1.
+TEST(HostMsDeformAttn, SumsInDoubleWhereThatIsAskedFor) {
+  LaunchWorld world{
+      {.variables = {}, .serve = [](UniqueFd, int) {}, .names = {"hub", "cuda", "cpu"}}};
+  const DeformShape row{
+      .batch = 1, .heads = 1, .channels = 1, .queries = 1, .points = 3, .levels = {1, 4}};
+  HostCall call{row,
+                {.value = {1e9F, 1, -1e9F, 0},
+                 .locations = {0.125F, 0.5F, 0.375F, 0.5F, 0.625F, 0.5F},
+                 .weights = {1, 1, 1},
+                 .grad_output = {1}}};
+  EXPECT_EQ(world.call(call.description().arguments(LYK_FORWARD)), "");
+  EXPECT_EQ(call.output(), std::vector{0.0F});
+  call.description().flags = LYK_FP64_SUMS | LYK_NEEDS_GRADIENT;
+  EXPECT_EQ(world.call(call.description().arguments(LYK_FORWARD)), "");
+  EXPECT_EQ(call.output(), std::vector{1.0F});
+  EXPECT_EQ(world.call(call.description().arguments(LYK_BACKWARD)), "");
+  EXPECT_EQ(call.check_backward(), "");
+}
+
+TEST(HostMsDeformAttn, IsLeftAloneBySumsInFloat32WhereDoubleIsAskedFor) {
+  LaunchWorld world{{.variables = {}, .serve = [](UniqueFd, int) {}, .names = {"hub", "cuda"}}};
+  HostCall call{two_levels, random_inputs(two_levels, 1)};
+  call.description().flags = LYK_FP64_SUMS;
+  EXPECT_EQ(world.call(call.description().arguments(LYK_FORWARD)),
+            "not_eligible: ms_deform_attn: hub: it sums in float32; cuda: it sums in float32");
+}
+
 TEST(HostMsDeformAttn, WritesZerosWhereThereIsNothingToAddUp) {
   LaunchWorld world{{.variables = {}, .serve = [](UniqueFd, int) {}, .names = {"cpu"}}};
   DeformShape shape = two_levels;
   shape.points = 0;
-  HostCall call{shape, 1};
+  HostCall call{shape, random_inputs(shape, 1)};
   EXPECT_EQ(world.call(call.description().arguments(LYK_FORWARD)), "");
   EXPECT_EQ(call.check_forward(), "");
   EXPECT_EQ(world.call(call.description().arguments(LYK_BACKWARD)), "");

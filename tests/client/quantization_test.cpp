@@ -231,6 +231,8 @@ std::vector<BadInput> raised_in_quantizing() {
       {"fake_quant_fp8", [](auto& c) { c.operation = 5; },
        "operation: 5 is neither LYK_FORWARD nor LYK_BACKWARD"},
       {"fake_quant_fp8", [](auto& c) { c.add_output({1}); }, "tensor_count: 4, not 3"},
+      {"fake_quant_fp8", [](auto& c) { c.flags = LYK_FP64_SUMS; },
+       "flags: LYK_FP64_SUMS, and quantization has no sums"},
   };
 }
 
