@@ -68,7 +68,8 @@ int guarded(const void* handle, const Body& body) noexcept {
 
 Error bad_argument(std::string_view argument, std::string_view why);
 
-inline constexpr std::uint32_t known_call_flags = LYK_NEEDS_GRADIENT | LYK_DETERMINISTIC | LYK_FP64_SUMS;
+inline constexpr std::uint32_t known_call_flags =
+    LYK_NEEDS_GRADIENT | LYK_DETERMINISTIC | LYK_FP64_SUMS;
 Result<void> check_flags(std::uint32_t flags, std::uint32_t known, std::string_view argument);
 
 // The size that a caller's struct says it has, if that can be: at least `first_bytes`, what the

@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "client/c_interface.hpp"
 #include "client/ms_deform_attn.hpp"
 #include "client/tensor_checks.hpp"
 #include "kernels/cpu/execution.hpp"
@@ -33,6 +34,28 @@ Result<void> check_takes(const lyk_arguments& arguments) {
   }
   if (ms_deform_attn_sizes(arguments).cells > std::numeric_limits<std::int32_t>::max())
     return Error{Code::not_eligible, "value has more cells than 31 bits count"};
+  return {};
+}
+
+// What a GPU reads, and processors need not.
+Result<void> check_levels_agree(const lyk_arguments& arguments) {
+  const std::span<const std::int64_t> levels = host_spatial_shapes_of(arguments);
+  const auto* sizes =
+      data_of<const std::int64_t>(*arguments.tensors[LYK_MS_DEFORM_ATTN_SPATIAL_SHAPES]);
+  const lyk_tensor* given_starts = arguments.tensors[LYK_MS_DEFORM_ATTN_LEVEL_START_INDEX];
+  const auto* starts =
+      given_starts == nullptr ? nullptr : data_of<const std::int64_t>(*given_starts);
+  std::int64_t start = 0;
+  for (std::size_t i = 0; i < levels.size(); i += 2) {
+    if (sizes[i] != levels[i] || sizes[i + 1] != levels[i + 1])
+      return bad_argument("spatial_shapes",
+                          str("level ", i / 2, " of ", sizes[i], " x ", sizes[i + 1],
+                              ", and host_spatial_shapes has ", levels[i], " x ", levels[i + 1]));
+    if (starts != nullptr && starts[i / 2] != start)
+      return bad_argument("level_start_index", str("level ", i / 2, " begins at ", starts[i / 2],
+                                                   ", and the areas before it sum up to ", start));
+    start += levels[i] * levels[i + 1];
+  }
   return {};
 }
 
@@ -93,6 +116,7 @@ Result<void> run_host_ms_deform_attn(HostThreads& threads, const lyk_arguments& 
     fill_outputs(arguments);
     return {};
   }
+  LYK_TRY(check_levels_agree(arguments));
   const cpu::Execution execution{.workers = threads.get()};
   const auto accumulation =
       (arguments.flags & LYK_FP64_SUMS) != 0 ? cpu::Accumulation::fp64 : cpu::Accumulation::fp32;

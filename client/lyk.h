@@ -243,10 +243,11 @@ LYK_API int lyk_call(const char* slot, const lyk_arguments* arguments);
  *                         at locations[b, q, h, l, p], zero outside)
  *
  * All tensors are on one device. Sizes may be zero: an output that exists is then zero. Level sizes
- * must be the same on the host and on the device, where they are not read back; a difference makes
- * the device read outside of the tensors. Outputs must overlap nothing, nor must what is needed of
+ * and starts must be those of host_spatial_shapes. On a GPU they are not read back, and a difference
+ * makes it read outside of the tensors. Outputs must overlap nothing, nor must what is needed of
  * the workspace; this is checked where tensors have no gaps, and left to the implementation for
- * slices of one buffer. What is not taken is LYK_NOT_ELIGIBLE:
+ * slices of one buffer. Of what is written, each stride is at least what lies inside it: no element
+ * is there twice. What is not taken is LYK_NOT_ELIGIBLE:
  *   hub   dense row-major float32. Sizes that 32-bit offsets do not reach are taken image by image.
  *         Deterministic in forward only, and there only if its pin says so
  *   cuda  float32, float16 and bfloat16 in any mixture, outputs as value and gradients as what they
@@ -259,8 +260,9 @@ typedef struct lyk_ms_deform_attn_call {
   uint32_t flags;                       /* as those of lyk_arguments */
   const lyk_tensor* value;              /* (B, S, H, C) */
   const lyk_tensor* spatial_shapes;     /* (L, 2) int64, dense: height and width of each level */
-  const lyk_tensor* level_start_index;  /* (L) int64, dense: first cell of each level. May be NULL:
-                                           it is then written to the workspace by L fills */
+  const lyk_tensor* level_start_index;  /* (L) int64, dense: first cell of each level, which is the
+                                           sum of the areas before it. May be NULL: it is then
+                                           written to the workspace by L fills */
   const lyk_tensor* sampling_locations; /* (B, Q, H, L, P, 2): x and y, from 0 to 1 inside */
   const lyk_tensor* attention_weights;  /* (B, Q, H, L, P) */
   const int64_t* host_spatial_shapes;   /* spatial_shapes again: 2 * L numbers in host memory, read
@@ -284,7 +286,8 @@ LYK_API int lyk_ms_deform_attn_backward(const lyk_ms_deform_attn_call* call);
  * forward, which has no grad_value: 0 with a level_start_index, and else 8 bytes a level; this much
  * every call must bring. With value, sampling_locations and grad_value, what a backward with
  * these flags may use: a smaller workspace is passed over by `cuda`. Reads level_start_index, the
- * shape of spatial_shapes and, of those three, shapes and dtypes. Fails with LYK_INVALID_ARGUMENT.
+ * shape of spatial_shapes and, of those three, shapes and dtypes. Fails with LYK_INVALID_ARGUMENT,
+ * as the call would.
  */
 LYK_API int lyk_ms_deform_attn_workspace_bytes(const lyk_ms_deform_attn_call* call,
                                                uint64_t* bytes);

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <limits>
+#include <utility>
 
 #include "client/c_interface.hpp"
 #include "client/cuda_ms_deform_attn.hpp"
@@ -23,6 +24,7 @@ constexpr TensorRule level_start_index{.name = "level_start_index",
                                        .presence = Presence::optional};
 constexpr TensorRule sampling_locations{.name = "sampling_locations", .shape = "BQHLP2"};
 constexpr TensorRule attention_weights{.name = "attention_weights", .shape = "BQHLP"};
+constexpr TensorRule grad_value{.name = "grad_value", .shape = "BSHC", .access = Access::writes};
 
 constexpr std::array<TensorRule, 6> forward_rules{{
     value,
@@ -39,7 +41,7 @@ constexpr std::array<TensorRule, 9> backward_rules{{
     sampling_locations,
     attention_weights,
     {.name = "grad_output", .shape = "BQK"},
-    {.name = "grad_value", .shape = "BSHC", .access = Access::writes},
+    grad_value,
     {.name = "grad_sampling_locations", .shape = "BQHLP2", .access = Access::writes},
     {.name = "grad_attention_weights", .shape = "BQHLP", .access = Access::writes},
 }};
@@ -185,9 +187,17 @@ Result<std::uint64_t> ms_deform_attn_workspace_bytes(const lyk_ms_deform_attn_ca
   const std::uint64_t starts = level_starts_bytes(levels, call.level_start_index);
   if (call.grad_value == nullptr || call.value == nullptr || call.sampling_locations == nullptr)
     return starts;
-  // Shapes alone: where the data will be is not known yet.
-  LYK_TRY(check_shape(value, call.value));
-  LYK_TRY(check_shape(sampling_locations, call.sampling_locations));
+  const std::array<std::pair<const TensorRule&, const lyk_tensor*>, 3> three{
+      {{value, call.value},
+       {sampling_locations, call.sampling_locations},
+       {grad_value, call.grad_value}}};
+  Sizes sizes;
+  sizes.set('L', levels, spatial_shapes.name);
+  for (const auto& [rule, tensor] : three) {
+    // Its shape alone: where the data will be is not known yet.
+    LYK_TRY(check_shape(rule, tensor));
+    LYK_TRY(sizes.match(rule, *tensor));
+  }
   const std::uint64_t backward =
       cuda_ms_deform_attn_backward_bytes(*call.value, *call.sampling_locations, flags);
   return backward == 0 ? starts : cuda::rounded_up(starts) + backward;

@@ -284,6 +284,24 @@ TEST(HostMsDeformAttn, IsLeftAloneBySumsInFloat32WhereDoubleIsAskedFor) {
             "not_eligible: ms_deform_attn: hub: it sums in float32; cuda: it sums in float32");
 }
 
+TEST(HostMsDeformAttn, RefusesLevelsThatContradictThoseOfTheHost) {
+  LaunchWorld world{{.variables = {}, .serve = [](UniqueFd, int) {}, .names = {"cpu"}}};
+  HostCall call{two_levels, random_inputs(two_levels, 1)};
+  std::vector<std::int64_t> other = two_levels.levels;
+  std::swap(other[0], other[1]);
+  call.description().spatial_shapes.tensor.data = other.data();
+  EXPECT_EQ(
+      world.call(call.description().arguments(LYK_FORWARD)),
+      "invalid_argument: spatial_shapes: level 0 of 3 x 4, and host_spatial_shapes has 4 x 3");
+  call.description().spatial_shapes.tensor.data = call.description().host_shapes.data();
+  std::vector<std::int64_t> starts{0, 13};
+  call.description().level_start_index.tensor.data = starts.data();
+  EXPECT_EQ(
+      world.call(call.description().arguments(LYK_BACKWARD)),
+      "invalid_argument: level_start_index: level 1 begins at 13, and the areas before it sum "
+      "up to 12");
+}
+
 TEST(HostMsDeformAttn, WritesZerosWhereThereIsNothingToAddUp) {
   LaunchWorld world{{.variables = {}, .serve = [](UniqueFd, int) {}, .names = {"cpu"}}};
   DeformShape shape = two_levels;

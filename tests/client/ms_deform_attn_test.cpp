@@ -193,6 +193,21 @@ TEST(DeformArguments, AreRefusedByNameIfATensorContradictsItself) {
          c.output.strides = {24, 0, 1};
        },
        "output: stride 0 of dimension 1 makes it overlap itself"},
+      {LYK_BACKWARD,
+       [](DeformCall& c) {
+         c.grad_value.strides = {240, 1, 1, 1};
+       },
+       "grad_value: stride 1 of dimension 2 makes it overlap itself"},
+      {LYK_BACKWARD,
+       [](DeformCall& c) {
+         c.grad_value.strides = {240, 8, 3, 1};
+       },
+       "grad_value: stride 3 of dimension 2 makes it overlap itself"},
+      {LYK_BACKWARD,
+       [](DeformCall& c) {
+         c.grad_value.strides = {7, 8, 2, 1};
+       },
+       "grad_value: stride 2 of dimension 2 makes it overlap itself"},
       {LYK_FORWARD, [](DeformCall& c) { c.value.tensor.data = nullptr; },
        "value: its data is NULL"},
       {LYK_FORWARD,
@@ -294,6 +309,31 @@ TEST(DeformArguments, AreRefusedByNameIfTheyContradictEachOther) {
        "workspace: it overlaps value"},
   };
   expect_refusals(rows, std::size(rows));
+}
+
+TEST(DeformArguments, HaveNoWorkspaceIfTheyContradictEachOther) {
+  static constexpr Row rows[] = {
+      {LYK_BACKWARD, [](DeformCall& c) { c.sampling_locations.shape[0] = 1; },
+       "sampling_locations: size 1 of dimension 0, where value has 2"},
+      {LYK_BACKWARD, [](DeformCall& c) { c.sampling_locations.shape[3] = 5; },
+       "sampling_locations: size 5 of dimension 3, where spatial_shapes has 2"},
+      {LYK_BACKWARD, [](DeformCall& c) { c.grad_value.shape[1] = 29; },
+       "grad_value: size 29 of dimension 1, where value has 30"},
+      {LYK_BACKWARD, [](DeformCall& c) { c.grad_value.shape = {1}; },
+       "grad_value: 1 dimensions, not 4"},
+      {LYK_BACKWARD,
+       [](DeformCall& c) {
+         c.grad_value.tensor.dtype = {LYK_DTYPE_INT, 64, 1};
+       },
+       "grad_value: dtype code 0 of 64 bits and 1 lanes is not a floating-point type"},
+  };
+  for (const Row& row : rows) {
+    DeformCall call;
+    row.change(call);
+    const auto bytes = ms_deform_attn_workspace_bytes(call.call(), LYK_DETERMINISTIC);
+    ASSERT_FALSE(bytes) << row.text;
+    EXPECT_EQ(bytes.error().message, row.text);
+  }
 }
 
 TEST(DeformArguments, AreRefusedByNameIfSomethingIsMissing) {
