@@ -117,7 +117,7 @@ Result<void> enqueue_int8_per_channel(const CudaCall& call) {
     auto* const amax = static_cast<std::uint32_t*>(call.arguments.workspace);
     LYK_TRY(fill_zero(call.own.cu, reinterpret_cast<std::uintptr_t>(amax), count * sizeof(*amax),
                       "workspace", call.own.stream));
-    const cuda::Amax amax_arguments{.x = arguments.weight,
+    const cuda::Amax amax_arguments{.x = numbers_at(call, 0),
                                     .amax = amax,
                                     .elements = arguments.elements,
                                     .inner = arguments.inner,
@@ -253,9 +253,9 @@ KernelSet nvfp4_dynamic_kernels(const lyk_arguments&, std::uint32_t operation) {
 Result<void> launch_blocks(const CudaCall& call, std::uint64_t width, const float* tensor_amax) {
   const std::size_t place = direction_place(call.arguments.operation);
   const Rows rows = client::rows_of(*call.arguments.tensors[0]);
-  const cuda::E2m1Blocks arguments{.x = at(call, 0),
-                                   .grad_output = grad_output(call),
-                                   .output = written(call),
+  const cuda::E2m1Blocks arguments{.x = numbers_at(call, 0),
+                                   .grad_output = static_cast<const float*>(grad_output(call)),
+                                   .output = static_cast<float*>(written(call)),
                                    .tensor_amax = tensor_amax,
                                    .shape = cuda::grouped_rows(rows.rows, rows.columns, width)};
   const std::uint64_t quads = arguments.shape.rows * arguments.shape.quads_per_row.value;
@@ -271,7 +271,7 @@ Result<void> enqueue_nvfp4_dynamic(const CudaCall& call) {
   void* const amax = call.arguments.workspace;
   LYK_TRY(fill_zero(call.own.cu, reinterpret_cast<std::uintptr_t>(amax), sizeof(std::uint32_t),
                     "workspace", call.own.stream));
-  const cuda::Amax arguments{.x = at(call, LYK_FAKE_QUANT_NVFP4_DYNAMIC_X),
+  const cuda::Amax arguments{.x = numbers_at(call, LYK_FAKE_QUANT_NVFP4_DYNAMIC_X),
                              .amax = static_cast<std::uint32_t*>(amax),
                              .elements = elements_of(call)};
   LYK_TRY(launch(call.own, tensor_amax_place,

@@ -6,7 +6,7 @@ namespace lyk::cuda {
 namespace {
 
 __device__ void amax_of_tensor(const Amax& call) {
-  const auto* x = static_cast<const float*>(call.x);
+  const float* const x = call.x;
   const Run run = run_of(call.elements, x, x, x);
   const std::uint64_t stride = threads_of_grid();
   std::uint32_t amax = 0;
@@ -22,9 +22,7 @@ __device__ void amax_of_tensor(const Amax& call) {
 
 // The tensor as a matrix with a column for each place of each channel. A thread goes down its
 // column, so that a warp reads neighbours; the rows are shared out among blocks along y.
-template <typename Element>
 __device__ void amax_of_channels(const Amax& call) {
-  const auto* x = static_cast<const Element*>(call.x);
   const std::uint64_t columns = call.inner.value * call.channels.value;
   const std::uint64_t column_stride = threads_of_grid();
   for (std::uint64_t column = thread_of_grid(); column < columns; column += column_stride) {
@@ -32,7 +30,7 @@ __device__ void amax_of_channels(const Amax& call) {
 #pragma unroll 4
     for (std::uint64_t i = column + blockIdx.y * columns; i < call.elements;
          i += gridDim.y * columns)
-      amax = max(amax, magnitude_bits(load(x + i)));
+      amax = max(amax, magnitude_bits(load(call.x + i)));
     atomicMax(call.amax + quotient(column, call.inner), amax);
   }
 }
@@ -44,13 +42,7 @@ extern "C" __global__ void lyk_fake_quant_nvfp4_dynamic_amax_f32(Amax call) {
 }
 
 extern "C" __global__ void lyk_fake_quant_int8_per_channel_amax_f32(Amax call) {
-  amax_of_channels<float>(call);
-}
-extern "C" __global__ void lyk_fake_quant_int8_per_channel_amax_f16(Amax call) {
-  amax_of_channels<Half>(call);
-}
-extern "C" __global__ void lyk_fake_quant_int8_per_channel_amax_bf16(Amax call) {
-  amax_of_channels<Bfloat16>(call);
+  amax_of_channels(call);
 }
 
 }  // namespace lyk::cuda

@@ -68,9 +68,9 @@ struct IntGrouped {
 
 // nvfp4 with groups of 16 and mxfp4 with groups of 32.
 struct E2m1Blocks {
-  const void* x = nullptr;
-  const void* grad_output = nullptr;   // backward only
-  void* output = nullptr;              // or the gradient of x
+  const float* x = nullptr;
+  const float* grad_output = nullptr;  // backward only
+  float* output = nullptr;             // or the gradient of x
   const float* tensor_amax = nullptr;  // nvfp4 only: one element
   GroupedRows shape{};
 };
@@ -78,7 +78,7 @@ struct E2m1Blocks {
 // The greatest magnitude of each channel, added to what `amax` holds. As bits of a float: their
 // order as whole numbers is that of the magnitudes, with NaN above all, so that it stays NaN.
 struct Amax {
-  const void* x = nullptr;
+  const float* x = nullptr;
   std::uint32_t* amax = nullptr;  // of each channel; 0 before the launch
   std::uint64_t elements = 0;
   Divisor inner{};

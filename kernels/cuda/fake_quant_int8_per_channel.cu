@@ -72,18 +72,17 @@ __device__ void apply_to_all(const Int8PerChannel& call) {
 constexpr int quads_kept = 4;
 constexpr unsigned row_threads_max = 1024;
 
-template <typename Element>
 struct Row {
-  const Element* weight;
-  const Element* gradient;  // backward only
-  Element* output;
+  const float* weight;
+  const float* gradient;  // backward only
+  float* output;
   Run run;
 };
 
 // What the thread reads of its row beyond the quads that it keeps: `visit(index, constant of the
 // pack's size)`.
-template <typename Element, typename Visit>
-__device__ void for_the_rest(const Row<Element>& row, const Visit& visit) {
+template <typename Visit>
+__device__ void for_the_rest(const Row& row, const Visit& visit) {
   const std::uint64_t kept = threadIdx.x + std::uint64_t{quads_kept} * blockDim.x;
   for (std::uint64_t quad = kept; quad < row.run.quads; quad += blockDim.x)
     visit(row.run.begin_of_quad(quad), std::integral_constant<int, quad_size>{});
@@ -91,8 +90,8 @@ __device__ void for_the_rest(const Row<Element>& row, const Visit& visit) {
     visit(row.run.index_of_single(single), std::integral_constant<int, 1>{});
 }
 
-template <Direction direction, typename Element, int size>
-__device__ void apply_to_pack(const Row<Element>& row,
+template <Direction direction, int size>
+__device__ void apply_to_pack(const Row& row,
                               std::uint64_t index,
                               const Pack<size>& values,
                               const ChannelGrid& grid) {
@@ -105,8 +104,8 @@ __device__ void apply_to_pack(const Row<Element>& row,
   store_pack(row.output + index, result);
 }
 
-template <Direction direction, typename Element>
-__device__ void apply_to_row(const Row<Element>& row) {
+template <Direction direction>
+__device__ void apply_to_row(const Row& row) {
   Quad kept[quads_kept];
   std::uint32_t amax = 0;
 #pragma unroll
@@ -133,17 +132,17 @@ __device__ void apply_to_row(const Row<Element>& row) {
   });
 }
 
-template <Direction direction, typename Element>
+template <Direction direction>
 __device__ void apply_to_rows(const Int8PerChannel& call) {
   for (std::uint64_t row = blockIdx.x; row < call.channels.value; row += gridDim.x) {
     const std::uint64_t begin = row * call.inner.value;
-    const auto* weight = static_cast<const Element*>(call.weight) + begin;
-    auto* output = static_cast<Element*>(call.output) + begin;
-    const Element* gradient = weight;
+    const auto* weight = static_cast<const float*>(call.weight) + begin;
+    auto* output = static_cast<float*>(call.output) + begin;
+    const float* gradient = weight;
     if constexpr (direction == Direction::backward)
-      gradient = static_cast<const Element*>(call.grad_output) + begin;
+      gradient = static_cast<const float*>(call.grad_output) + begin;
     apply_to_row<direction>(
-        Row<Element>{weight, gradient, output, run_of(call.inner.value, weight, gradient, output)});
+        Row{weight, gradient, output, run_of(call.inner.value, weight, gradient, output)});
   }
 }
 
@@ -169,32 +168,16 @@ extern "C" __global__ void lyk_fake_quant_int8_per_channel_backward_bf16(Int8Per
   apply_to_all<Direction::backward, Bfloat16>(call);
 }
 
-// With a scale from the weight. REQUIRES: channels * inner elements. Bounded, since row_threads may
-// ask for the largest block there is: unbounded, a compiler may take more registers than it can
-// have.
+// With a scale from the weight, of fp32 alone: that of a 16-bit weight is made in 16 bits, which is
+// another one. REQUIRES: channels * inner elements. Bounded, since row_threads may ask for the
+// largest block there is: unbounded, a compiler may take more registers than it can have.
 extern "C" __global__ void __launch_bounds__(row_threads_max, 1)
     lyk_fake_quant_int8_per_channel_forward_rows_f32(Int8PerChannel call) {
-  apply_to_rows<Direction::forward, float>(call);
-}
-extern "C" __global__ void __launch_bounds__(row_threads_max, 1)
-    lyk_fake_quant_int8_per_channel_forward_rows_f16(Int8PerChannel call) {
-  apply_to_rows<Direction::forward, Half>(call);
-}
-extern "C" __global__ void __launch_bounds__(row_threads_max, 1)
-    lyk_fake_quant_int8_per_channel_forward_rows_bf16(Int8PerChannel call) {
-  apply_to_rows<Direction::forward, Bfloat16>(call);
+  apply_to_rows<Direction::forward>(call);
 }
 extern "C" __global__ void __launch_bounds__(row_threads_max, 1)
     lyk_fake_quant_int8_per_channel_backward_rows_f32(Int8PerChannel call) {
-  apply_to_rows<Direction::backward, float>(call);
-}
-extern "C" __global__ void __launch_bounds__(row_threads_max, 1)
-    lyk_fake_quant_int8_per_channel_backward_rows_f16(Int8PerChannel call) {
-  apply_to_rows<Direction::backward, Half>(call);
-}
-extern "C" __global__ void __launch_bounds__(row_threads_max, 1)
-    lyk_fake_quant_int8_per_channel_backward_rows_bf16(Int8PerChannel call) {
-  apply_to_rows<Direction::backward, Bfloat16>(call);
+  apply_to_rows<Direction::backward>(call);
 }
 
 }  // namespace lyk::cuda

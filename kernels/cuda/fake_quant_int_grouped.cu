@@ -30,20 +30,20 @@ __device__ float quantise(float weight, float scale, float highest) {
 // Groups of 4, 8, 16, 32, 64 or 128 columns: as many lanes of a warp as a group has quads.
 extern "C" __global__ void lyk_fake_quant_int_grouped_forward_f32(IntGrouped call) {
   const unsigned lanes = call.group_size / quad_size;
-  map_groups<float>(
-      call.shape, call.weight, nullptr, call.output,
-      [&](const Quad& values, Quad& result, const GroupedPlace& place) {
-        float scale = 0;
-        if (call.scale == nullptr)
-          scale = scale_from(greatest_of_lanes(greatest_magnitude(values), lanes), call);
-        else if (place.size != 0)
-          scale = given_scale(call, place.row,
-                              place.column >> (__ffs(static_cast<int>(call.group_size)) - 1));
-        scale = at_least(scale, smallest_scale);
+  map_groups(call.shape, call.weight, nullptr, call.output,
+             [&](const Quad& values, Quad& result, const GroupedPlace& place) {
+               float scale = 0;
+               if (call.scale == nullptr)
+                 scale = scale_from(greatest_of_lanes(greatest_magnitude(values), lanes), call);
+               else if (place.size != 0)
+                 scale =
+                     given_scale(call, place.row,
+                                 place.column >> (__ffs(static_cast<int>(call.group_size)) - 1));
+               scale = at_least(scale, smallest_scale);
 #pragma unroll
-        for (int i = 0; i < quad_size; ++i)
-          result.at[i] = quantise(values.at[i], scale, call.highest_code);
-      });
+               for (int i = 0; i < quad_size; ++i)
+                 result.at[i] = quantise(values.at[i], scale, call.highest_code);
+             });
 }
 
 // Groups of any size: a warp goes over its group twice.

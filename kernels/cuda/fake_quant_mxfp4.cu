@@ -1,8 +1,8 @@
 // The slots fake_quant_mxfp4_weight and fake_quant_mxfp4_dynamic:
 // kernels/reference/fake_quant_mxfp4.hpp and e2m1_blocks.hpp state the formula; here with the
 // rounded logarithm.
+#include "kernels/cuda/arithmetic.cuh"
 #include "kernels/cuda/e2m1_blocks.cuh"
-#include "kernels/cuda/element.cuh"
 
 namespace lyk::cuda {
 namespace {
@@ -36,22 +36,10 @@ __device__ float scale_of(std::uint32_t amax_bits) {
 }  // namespace
 
 extern "C" __global__ void lyk_fake_quant_mxfp4_forward_f32(E2m1Blocks call) {
-  e2m1_forward<mxfp4_lanes, float>(call, scale_of);
-}
-extern "C" __global__ void lyk_fake_quant_mxfp4_forward_f16(E2m1Blocks call) {
-  e2m1_forward<mxfp4_lanes, Half>(call, scale_of);
-}
-extern "C" __global__ void lyk_fake_quant_mxfp4_forward_bf16(E2m1Blocks call) {
-  e2m1_forward<mxfp4_lanes, Bfloat16>(call, scale_of);
+  e2m1_forward<mxfp4_lanes>(call, scale_of);
 }
 extern "C" __global__ void lyk_fake_quant_mxfp4_backward_f32(E2m1Blocks call) {
-  e2m1_backward<mxfp4_lanes, float>(call, scale_of);
-}
-extern "C" __global__ void lyk_fake_quant_mxfp4_backward_f16(E2m1Blocks call) {
-  e2m1_backward<mxfp4_lanes, Half>(call, scale_of);
-}
-extern "C" __global__ void lyk_fake_quant_mxfp4_backward_bf16(E2m1Blocks call) {
-  e2m1_backward<mxfp4_lanes, Bfloat16>(call, scale_of);
+  e2m1_backward<mxfp4_lanes>(call, scale_of);
 }
 
 }  // namespace lyk::cuda

@@ -28,11 +28,11 @@ struct ScaleOf {
 }  // namespace
 
 extern "C" __global__ void lyk_fake_quant_nvfp4_forward_f32(E2m1Blocks call) {
-  e2m1_forward<nvfp4_lanes, float>(call, ScaleOf{load(call.tensor_amax)});
+  e2m1_forward<nvfp4_lanes>(call, ScaleOf{load(call.tensor_amax)});
 }
 
 extern "C" __global__ void lyk_fake_quant_nvfp4_backward_f32(E2m1Blocks call) {
-  e2m1_backward<nvfp4_lanes, float>(call, ScaleOf{load(call.tensor_amax)});
+  e2m1_backward<nvfp4_lanes>(call, ScaleOf{load(call.tensor_amax)});
 }
 
 }  // namespace lyk::cuda

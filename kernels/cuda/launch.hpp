@@ -5,10 +5,10 @@
 // times the driver's occupancy of the kernel for that block), so that a large tensor keeps every
 // multiprocessor busy to the end and a small one starts no idle blocks.
 //
-// Launches per slot, all on one stream; `f32` stands for the element type:
-//   fake_quant_int8_affine       lyk_fake_quant_int8_affine_{forward,backward}_f32: run_grid
-//   fake_quant_int8_per_channel  scale given: lyk_fake_quant_int8_per_channel_forward_f32 or
-//                                ..._backward_f32: run_grid;
+// Launches per slot, all on one stream; TYPE stands for f32, f16 or bf16:
+//   fake_quant_int8_affine       lyk_fake_quant_int8_affine_{forward,backward}_TYPE: run_grid
+//   fake_quant_int8_per_channel  scale given: lyk_fake_quant_int8_per_channel_forward_TYPE or
+//                                ..._backward_TYPE: run_grid;
 //                                outer == 1: ..._{forward,backward}_rows_f32: rows_grid;
 //                                else `amax`, one word per channel, set to zero,
 //                                ..._amax_f32: channels_grid, then as with a given scale

@@ -193,8 +193,7 @@ __device__ inline GroupedPlace place_of(std::uint64_t quad, const GroupedRows& s
 }
 
 // Elements that do not exist read as zero, which is what LibreYOLO pads with.
-template <typename Element>
-__device__ Quad load_quad(const Element* from, const GroupedPlace& place, Access access) {
+__device__ inline Quad load_quad(const float* from, const GroupedPlace& place, Access access) {
   Quad out{};
   if (access == Access::by_quad) {
     if (place.size != 0)
@@ -208,11 +207,10 @@ __device__ Quad load_quad(const Element* from, const GroupedPlace& place, Access
   return out;
 }
 
-template <typename Element>
-__device__ void store_quad(Element* to,
-                           const Quad& quad,
-                           const GroupedPlace& place,
-                           Access access) {
+__device__ inline void store_quad(float* to,
+                                  const Quad& quad,
+                                  const GroupedPlace& place,
+                                  Access access) {
   if (access == Access::by_quad) {
     if (place.size != 0)
       store_pack(to + place.begin, quad);
@@ -221,15 +219,14 @@ __device__ void store_quad(Element* to,
 #pragma unroll
   for (int i = 0; i < quad_size; ++i)
     if (i < place.size)
-      to[place.begin + i] = from_float<Element>(quad.at[i]);
+      to[place.begin + i] = quad.at[i];
 }
 
 // By quad, each has four elements or none.
-template <typename Element>
-__device__ Access access_of_rows(const GroupedRows& shape,
-                                 const Element* input,
-                                 const Element* second,
-                                 const Element* output) {
+__device__ inline Access access_of_rows(const GroupedRows& shape,
+                                        const float* input,
+                                        const float* second,
+                                        const float* output) {
   const bool rows_alike = shape.columns % quad_size == 0;
   const std::uint32_t past =
       elements_past_quad(input) | elements_past_quad(second) | elements_past_quad(output);
@@ -239,11 +236,11 @@ __device__ Access access_of_rows(const GroupedRows& shape,
 // For all quads of grouped rows, by the whole grid: `operation(values, result, place)` as in map.
 // Whole warps call it, idle lanes included, so that it may shuffle. `second` may be null: then
 // `result` holds the input at first.
-template <typename Element, typename Operation>
+template <typename Operation>
 __device__ void map_groups(const GroupedRows& shape,
-                           const Element* __restrict__ input,
-                           const Element* __restrict__ second,
-                           Element* __restrict__ output,
+                           const float* __restrict__ input,
+                           const float* __restrict__ second,
+                           float* __restrict__ output,
                            const Operation& operation) {
   const Access access = access_of_rows(shape, input, second == nullptr ? input : second, output);
   const std::uint64_t quads = shape.rows * shape.quads_per_row.value;

@@ -18,7 +18,6 @@ using Sizes = std::vector<std::size_t>;
 using slots::ScalarDivision;
 
 struct BlockCase {
-  ElementType type = ElementType::f32;
   std::size_t rows = 0;
   std::size_t columns = 0;
   Floats x{};
@@ -26,12 +25,11 @@ struct BlockCase {
   std::size_t shift = 0;
 };
 
-BlockCase block_case(ElementType type, std::size_t rows, std::size_t columns, unsigned seed) {
-  return {.type = type,
-          .rows = rows,
+BlockCase block_case(std::size_t rows, std::size_t columns, unsigned seed) {
+  return {.rows = rows,
           .columns = columns,
-          .x = rounded_to(type, awkward_floats(rows * columns, seed)),
-          .grad_output = rounded_to(type, awkward_floats(rows * columns, seed + 1))};
+          .x = awkward_floats(rows * columns, seed),
+          .grad_output = awkward_floats(rows * columns, seed + 1)};
 }
 
 struct Outputs {
@@ -46,24 +44,24 @@ Outputs run_blocks(SoftDevice& device,
                    std::size_t width,
                    const float* tensor_amax) {
   const std::size_t count = given.x.size();
-  cuda::E2m1Blocks call{.x = put_as(device, given.type, given.x, given.shift),
-                        .grad_output = put_as(device, given.type, given.grad_output, given.shift),
-                        .output = allocate_as(device, given.type, count, given.shift),
+  cuda::E2m1Blocks call{.x = device.put(given.x, given.shift),
+                        .grad_output = device.put(given.grad_output, given.shift),
+                        .output = device.allocate<float>(count, given.shift),
                         .tensor_amax = tensor_amax,
                         .shape = cuda::grouped_rows(given.rows, given.columns, width)};
   const auto grid = cuda::quads_grid(call.shape.rows * call.shape.quads_per_row.value, 2);
   const std::string name = "lyk_fake_quant_" + family;
-  device.run(name + "_forward" + suffix(given.type), grid, call);
-  Outputs outputs{.output = get_as(device, given.type, call.output, count)};
-  call.output = allocate_as(device, given.type, count, given.shift);
-  device.run(name + "_backward" + suffix(given.type), grid, call);
-  outputs.gradient = get_as(device, given.type, call.output, count);
+  device.run(name + "_forward_f32", grid, call);
+  Outputs outputs{.output = device.get<float>(call.output, count)};
+  call.output = device.allocate<float>(count, given.shift);
+  device.run(name + "_backward_f32", grid, call);
+  outputs.gradient = device.get<float>(call.output, count);
   return outputs;
 }
 
-void expect_equal(ElementType type, const Outputs& actual, const Outputs& expected) {
-  expect_same(actual.output, rounded_to(type, expected.output));
-  expect_same(actual.gradient, rounded_to(type, expected.gradient));
+void expect_equal(const Outputs& actual, const Outputs& expected) {
+  expect_same(actual.output, expected.output);
+  expect_same(actual.gradient, expected.gradient);
 }
 
 // ---- nvfp4 ------------------------------------------------------------------------------------
@@ -80,14 +78,14 @@ void expect_nvfp4_weight(const BlockCase& given, float tensor_amax) {
   for (const std::uint64_t order : thread_orders) {
     SoftDevice device{order};
     const float* const amax = device.put(Floats{tensor_amax});
-    expect_equal(given.type, run_blocks(device, given, "nvfp4", 16, amax), expected);
+    expect_equal(run_blocks(device, given, "nvfp4", 16, amax), expected);
   }
 }
 
 TEST(FakeQuantNvfp4OnCuda, EqualsTheOracleForEveryShapeAndAlignment) {
   for (const std::size_t columns : Sizes{1, 16, 20, 40, 48, 100, 300})
     for (const std::size_t shift : Sizes{0, 1}) {
-      BlockCase given = block_case(ElementType::f32, 5, columns, 3);
+      BlockCase given = block_case(5, columns, 3);
       given.shift = shift;
       expect_nvfp4_weight(given, 4.7F);
     }
@@ -95,7 +93,7 @@ TEST(FakeQuantNvfp4OnCuda, EqualsTheOracleForEveryShapeAndAlignment) {
 
 TEST(FakeQuantNvfp4OnCuda, EqualsTheOracleForEveryTensorAmax) {
   for (const float tensor_amax : {0.0F, 1e-13F, 1e-3F, 1.3F, 30.0F, 1e6F, 3e38F, infinity, nan})
-    expect_nvfp4_weight(block_case(ElementType::f32, 3, 160, 4), tensor_amax);
+    expect_nvfp4_weight(block_case(3, 160, 4), tensor_amax);
 }
 
 // Block scales at and beside every midpoint of E4M3, from where they are zero to where they clip.
@@ -151,7 +149,7 @@ TEST(FakeQuantNvfp4OnCuda, FindsTheAmaxOfTheTensorItself) {
         device.run("lyk_fake_quant_nvfp4_dynamic_amax_f32", cuda::run_grid(given.x.size(), 2),
                    amax_call);
         const auto* tensor_amax = reinterpret_cast<const float*>(amax);
-        expect_equal(given.type, run_blocks(device, given, "nvfp4", 16, tensor_amax), expected);
+        expect_equal(run_blocks(device, given, "nvfp4", 16, tensor_amax), expected);
       }
     }
 }
@@ -165,18 +163,17 @@ void expect_mxfp4(const BlockCase& given) {
   reference::fake_quant_mxfp4_backward(call, given.grad_output, expected.gradient);
   for (const std::uint64_t order : thread_orders) {
     SoftDevice device{order};
-    expect_equal(given.type, run_blocks(device, given, "mxfp4", 32, nullptr), expected);
+    expect_equal(run_blocks(device, given, "mxfp4", 32, nullptr), expected);
   }
 }
 
-TEST(FakeQuantMxfp4OnCuda, EqualsTheOracleForEveryTypeShapeAndAlignment) {
-  for (const ElementType type : element_types)
-    for (const std::size_t columns : Sizes{1, 20, 32, 48, 100, 320})
-      for (const std::size_t shift : Sizes{0, 1}) {
-        BlockCase given = block_case(type, 5, columns, static_cast<unsigned>(columns));
-        given.shift = shift;
-        expect_mxfp4(given);
-      }
+TEST(FakeQuantMxfp4OnCuda, EqualsTheOracleForEveryShapeAndAlignment) {
+  for (const std::size_t columns : Sizes{1, 20, 32, 48, 100, 320})
+    for (const std::size_t shift : Sizes{0, 1}) {
+      BlockCase given = block_case(5, columns, static_cast<unsigned>(columns));
+      given.shift = shift;
+      expect_mxfp4(given);
+    }
 }
 
 // A block whose greatest is 6 has a scale of 1: every level, every midpoint, and what is beside it.
