@@ -51,7 +51,8 @@ void find_taps(const Level& level, Scalar location_x, Scalar location_y, Sample<
   sample.width = static_cast<Scalar>(level.width);
   const Scalar y = std::fma(location_y, sample.height, -half);
   const Scalar x = std::fma(location_x, sample.width, -half);
-  sample.counts = y > -1 && x > -1 && y < sample.height && x < sample.width;
+  const bool has_cells = level.height > 0 && level.width > 0;
+  sample.counts = has_cells && y > -1 && x > -1 && y < sample.height && x < sample.width;
   if (!sample.counts)
     return;
   const auto row = static_cast<std::int64_t>(std::floor(y));

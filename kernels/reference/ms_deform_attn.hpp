@@ -10,7 +10,8 @@
 // so that fp32 can be compared with it bit for bit in forward. In fma notation, one rounding each,
 // per (b, q, h) with l and p ascending:
 //   y = fma(location_y, H, -0.5); x = fma(location_x, W, -0.5)
-//   the sample counts only if -1 < y < H and -1 < x < W, and so not if one of them is NaN
+//   the sample counts only if -1 < y < H and -1 < x < W, and so not if one of them is NaN, and
+//   never in a level without cells
 //   ly = y - floor(y); hy = 1 - ly; lx = x - floor(x); hx = 1 - lx
 //   w1..w4 = hy*hx, hy*lx, ly*hx, ly*lx; v1..v4 = the cells there, 0 outside
 //   t = fma(w4, v4, fma(w3, v3, fma(w1, v1, w2 * v2)))
@@ -24,6 +25,9 @@
 //   grad_location_x += (W * gx) * s; grad_location_y += (H * gy) * s
 // A sample that does not count has gradients 0 and adds nothing. On a GPU the sums over channels
 // and of grad_value run in another order: there the last bits differ.
+//
+// In a level without cells the compiled kernel lets samples count, with zeros all around: a weight
+// that is infinite or NaN makes NaN there, and nothing here.
 //
 // Where grid_sample, on which LibreYOLO's portable form is built, differs beyond rounding:
 //   - NaN or infinite location: NaN there, the sample does not count here;

@@ -75,6 +75,19 @@ TEST(MsDeformAttnBackward, SamplesThatDoNotCountHaveZeroGradients) {
   expect_same(gradients.weights, Floats(scene.weights.size(), 0));
 }
 
+TEST(MsDeformAttnBackward, ALevelWithoutCellsHasZeroGradientsWhateverItsWeight) {
+  Pools pools;
+  DeformScene scene{{.batch = 1, .heads = 2, .channels = 16, .queries = 9, .points = 1},
+                    {0, 5, 3, 3}};
+  for (std::size_t i = 0; i < scene.weights.size(); i += 2)
+    scene.weights[i] = i % 4 == 0 ? infinity : nan;
+  expect_oracle(pools, {scene});
+  const DeformGradients<float> gradients = scene.ours_backward(pools.best());
+  for (std::size_t i = 0; i < scene.weights.size(); i += 2)
+    EXPECT_TRUE(gradients.weights[i] == 0 && gradients.locations[2 * i] == 0 &&
+                gradients.locations[2 * i + 1] == 0);
+}
+
 TEST(MsDeformAttnBackward, PermutedValuesAndGradientsAreTheOracles) {
   Pools pools;
   for (const std::vector<DeformScene>& scenes : {model_scenes(), edge_scenes()})

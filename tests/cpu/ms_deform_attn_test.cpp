@@ -53,6 +53,16 @@ TEST(MsDeformAttn, CellsOutsideAndSamplesBeyondAddNothing) {
   expect_oracle(pools, {scene});
 }
 
+TEST(MsDeformAttn, ALevelWithoutCellsAddsNothingWhateverItsWeight) {
+  Pools pools;
+  DeformScene scene{{.batch = 1, .heads = 2, .channels = 16, .queries = 9, .points = 1},
+                    {0, 5, 3, 3}};
+  for (std::size_t i = 0; i < scene.weights.size(); i += 2)
+    scene.weights[i] = i % 4 == 0 ? infinity : nan;
+  expect_oracle(pools, {scene});
+  ASSERT_TRUE(std::ranges::none_of(scene.oracle<float>(), [](float x) { return std::isnan(x); }));
+}
+
 TEST(MsDeformAttn, APermutedValueGivesTheSameBits) {
   Pools pools;
   for (const std::vector<DeformScene>& scenes : {model_scenes(), edge_scenes()})

@@ -197,6 +197,22 @@ TEST(MsDeformAttn, ASampleThatDoesNotCountIsNeitherReadNorGivenAGradient) {
   EXPECT_EQ(gradients.weights, std::vector<float>(5, 0));
 }
 
+TEST(MsDeformAttn, ALevelWithoutCellsAddsNothingWhateverItsWeight) {
+  for (const float weight : {lyk::test::infinity, lyk::test::nan})
+    for (const auto& empty : {std::array<std::int64_t, 2>{0, 5}, {5, 0}, {0, 0}}) {
+      auto problem = one_level<float>(1, 1, {3}, {0.5F, 0.5F});
+      problem.sizes.levels = 2;
+      problem.shapes = {empty[0], empty[1], 1, 1};
+      problem.locations = {0.5F, 0.5F, 0.5F, 0.5F};
+      problem.weights = {weight, 1};
+      EXPECT_EQ(forward(problem), std::vector<float>{3});
+      const Gradients<float> gradients = backward(problem, {2});
+      EXPECT_EQ(gradients.value, std::vector<float>{2});
+      EXPECT_EQ(gradients.locations, (std::vector<float>{0, 0, -6, -6}));
+      EXPECT_EQ(gradients.weights, (std::vector<float>{0, 6}));
+    }
+}
+
 // One sample within a level of 3 x 3 cells, operation by operation: what it gives and adds to the
 // gradients.
 struct Step {
