@@ -131,7 +131,7 @@ struct DeformStrides {
 // a workspace it lies; counts and bounds are zero before the first launch.
 struct DeformBins {
   std::uint32_t* counts = nullptr;   // of points per bin; later where the next bin's points begin
-  std::uint32_t* bounds = nullptr;   // bits of the greatest finite magnitude that a point adds
+  std::uint32_t* bounds = nullptr;   // bits of the greatest finite weight times gradient
   std::uint32_t* entries = nullptr;  // query * points + point, of the points of each bin
 };
 

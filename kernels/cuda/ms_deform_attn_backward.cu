@@ -137,7 +137,8 @@ __device__ void add_point(const MsDeformAttn& call,
       slope_y = __fmaf_rn(slopes_y[tap], cells[tap].at[i], slope_y);
       slope_x = __fmaf_rn(slopes_x[tap], cells[tap].at[i], slope_x);
     }
-    const float scaled = __fmul_rn(gradient.at[i], sample.weight);
+    // A channel that there is not adds a zero, which an infinite weight would make NaN.
+    const float scaled = lane.has(i) ? __fmul_rn(gradient.at[i], sample.weight) : 0;
     PointGradient& sums = lane_sums.of[i / channels_of_sum];
     sums.weight = __fadd_rn(sums.weight, __fmul_rn(gradient.at[i], sum));
     sums.x = __fadd_rn(sums.x, __fmul_rn(__fmul_rn(width, slope_x), scaled));
@@ -159,24 +160,6 @@ __device__ PointGradient sum_of_lanes(const LaneSums<Element>& sums, std::uint32
     sum = {__fadd_rn(sum.weight, sums.of[1].weight), __fadd_rn(sum.x, sums.of[1].x),
            __fadd_rn(sum.y, sums.of[1].y)};
   return {sum_of_lanes(sum.weight, lanes), sum_of_lanes(sum.x, lanes), sum_of_lanes(sum.y, lanes)};
-}
-
-// Notes a point in its bin. No finite term of it is greater than `weight * greatest_gradient`,
-// since the four weights of the cells are at most 1.
-__device__ void count_point(const MsDeformAttn& call,
-                            const DeformRow& row,
-                            const BackwardSample& sample,
-                            const Point& point,
-                            std::uint32_t greatest_gradient) {
-  if (sample.inside == 0)
-    return;
-  const Level level = level_of(call, sample.level);
-  const std::uint64_t bin =
-      first_bin(call, row.batch * call.heads.value + row.head, sample.level, level) +
-      bin_in_level(level, point.row, point.column);
-  const float bound = __fmul_rn(sample.weight, __uint_as_float(greatest_gradient));
-  atomicAdd(call.bins.counts + bin, 1);
-  atomicMax(call.bins.bounds + bin, min(magnitude_bits(bound), float_infinity_bits - 1));
 }
 
 // A (query, head), as its lanes see it.
@@ -206,6 +189,47 @@ struct RowGradient {
     return greatest_of_lanes(greatest, call.lanes);
   }
 };
+
+__device__ std::uint32_t product_bits(float weight, std::uint32_t magnitude) {
+  return magnitude_bits(__fmul_rn(weight, __uint_as_float(magnitude)));
+}
+
+// The greatest finite product of the weight and a gradient, as bits. That of the greatest gradient
+// is one but for numbers beyond all use: then the others are looked at, by the point's lane alone.
+template <typename Element>
+__device__ std::uint32_t bound_of(const RowGradient<Element>& row,
+                                  float weight,
+                                  std::uint32_t greatest) {
+  std::uint32_t bound = product_bits(weight, greatest);
+  if (bound < float_infinity_bits)
+    return bound;
+  bound = 0;
+  for (std::uint32_t channel = 0; channel < row.call.channels; ++channel) {
+    const float gradient = lyk::cuda::load(row.grad_output + channel);
+    const std::uint32_t product = product_bits(weight, magnitude_bits(gradient));
+    bound = max(bound, product < float_infinity_bits ? product : 0);
+  }
+  return bound;
+}
+
+// Notes a point in its bin. No finite term of it is greater than its bound, since the four weights
+// of the cells are at most 1.
+template <typename Element>
+__device__ void count_point(const RowGradient<Element>& gradients,
+                            const DeformRow& row,
+                            const BackwardSample& sample,
+                            const Point& point,
+                            std::uint32_t greatest) {
+  if (sample.inside == 0)
+    return;
+  const MsDeformAttn& call = gradients.call;
+  const Level level = level_of(call, sample.level);
+  const std::uint64_t bin =
+      first_bin(call, row.batch * call.heads.value + row.head, sample.level, level) +
+      bin_in_level(level, point.row, point.column);
+  atomicAdd(call.bins.counts + bin, 1);
+  atomicMax(call.bins.bounds + bin, bound_of(gradients, sample.weight, greatest));
+}
 
 // The gradient of one sample over all channels. REQUIRES: the whole warp calls.
 template <ValueGradient way, typename Element>
@@ -265,7 +289,7 @@ __device__ void backward(const MsDeformAttn& call) {
         own = backward_sample(call, number, first + lane, point);
       of_block[threadIdx.x] = own;
       if constexpr (way == ValueGradient::count)
-        count_point(call, place, own, point, greatest);
+        count_point(row, place, own, point, greatest);
       __syncwarp();
       PointGradient mine{};
       const std::uint32_t count = min(call.lanes, samples - first);

@@ -9,8 +9,9 @@
 //
 // A term is rounded to fp32 as in the atomic backward, and then to a multiple of a unit that
 // depends on the bins alone: 2^-44 times the least power of two above what any point around the
-// cell can add to any channel. Sums of these are exact. What is 2^-20 of that bound has all bits of
-// fp32, what is smaller loses the last ones; terms that are not finite are no part of it.
+// cell can add to any channel, if that is finite. Sums of these are exact. What is 2^-21 of that
+// power has all bits of fp32, what is smaller loses the last ones; terms that are not finite are no
+// part of it.
 #include "kernels/cuda/arguments.hpp"
 #include "kernels/cuda/deform.cuh"
 #include "kernels/cuda/reduce.cuh"
