@@ -110,7 +110,9 @@ Result<void> check_takes(const lyk_arguments& arguments) {
     if (arguments.tensors[i] != nullptr)
       LYK_TRY(check_tensor_taken(arguments, i, rules[i]));
   if (!cuda::are_deform_sizes_in_reach(cuda_sizes(ms_deform_attn_sizes(arguments))))
-    return Error{Code::not_eligible, "one image and head has more cells or points than 31 bits"};
+    return Error{Code::not_eligible,
+                 "one image and head has more cells or points, or one cell more channels, than 31 "
+                 "bits"};
   return {};
 }
 

@@ -4,8 +4,11 @@
 // Pointers are device addresses. Tensors are of the element type that the name of a kernel ends in
 // (f32, f16, bf16) where a struct says `void`, at any address that is a multiple of that type's
 // size. Offsets and counts are 64 bits wide. Outputs overlap no input. Every kernel is right with
-// any grid of blocks of whole warps, of ms_deform_attn's up to 256 threads; launch.hpp and
-// deform_launch.hpp say which grid and which block are good ones.
+// any number of blocks of whole warps along x, of ms_deform_attn's up to 256 threads. Along y there
+// is one block, since a second one would do everything, and add everything, once more; any number
+// is right for lyk_fake_quant_int8_per_channel_amax_f32, which shares its rows out along y.
+// launch.hpp and deform_launch.hpp say which grid and which block are good ones.
+// Thread rule: values.
 #pragma once
 
 #include <cstdint>

@@ -9,6 +9,7 @@
 //                            ..._scan: segments_grid; ..._list: samples_grid;
 //                            ..._gather_f32: cells_of_lanes
 // Where a tensor is empty there is nothing to launch, and what would have been written is zero.
+// Thread rule: pure functions.
 #pragma once
 
 #include <algorithm>
@@ -33,12 +34,14 @@ struct DeformSizes {
   constexpr std::uint64_t elements() const { return batch * cells * heads * channels; }
 };
 
-// Cells, bins and points of one image and head are counted in 32 bits; nothing else is. Strides of
-// cells and channels must fit 32 bits as well.
+// Cells, bins and points of one image and head are counted in 32 bits, and so are the channels of
+// one cell, which are its stride where value is dense; nothing else is. Other strides of cells and
+// channels must fit 32 bits as well.
 constexpr bool are_deform_sizes_in_reach(const DeformSizes& sizes) {
   constexpr std::uint64_t cells_max = std::uint64_t{1} << 30;
   constexpr std::uint64_t count_max = 0x7FFF'FFFF;
-  return sizes.cells + sizes.levels <= cells_max && sizes.channels <= count_max &&
+  return sizes.cells + sizes.levels <= cells_max && sizes.heads <= count_max &&
+         sizes.channels <= count_max && sizes.heads * sizes.channels <= count_max &&
          sizes.levels <= count_max && sizes.points <= count_max &&
          sizes.levels * sizes.points <= count_max && sizes.queries <= count_max &&
          sizes.queries * sizes.points <= count_max;

@@ -1,5 +1,6 @@
 // Which grid and which block a kernel wants, and the parts of its arguments that follow from sizes.
-// Pure functions for whoever launches the kernels; a kernel is right with any other grid as well.
+// For whoever launches the kernels; arguments.hpp says with which other grids they are right.
+// Thread rule: pure functions.
 //
 // Grids come from how many blocks the device holds at once (`resident_blocks`: multiprocessors
 // times the driver's occupancy of the kernel for that block), so that a large tensor keeps every

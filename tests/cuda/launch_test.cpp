@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/cuda/deform_launch.hpp"
+
 namespace lyk::test {
 namespace {
 
@@ -76,6 +78,23 @@ TEST(CudaLaunch, SharesRowsOutWhereColumnsAreFew) {
   EXPECT_EQ(grid.y, 100U);
   EXPECT_EQ(cuda::channels_grid(1000, 512, 264).y, 132U);
   EXPECT_EQ(cuda::channels_grid(0, 0, 0).y, 1U);
+}
+
+TEST(CudaLaunch, ReachesTheCellsPointsAndChannelsThatThirtyTwoBitsCount) {
+  constexpr std::uint64_t most = 0x7FFFFFFF;
+  using Sizes = cuda::DeformSizes;
+  for (const Sizes& sizes :
+       {Sizes{.heads = 1, .channels = most}, Sizes{.heads = most, .channels = 1},
+        Sizes{.queries = most, .points = 1}, Sizes{.levels = 4, .points = most / 4},
+        Sizes{.cells = (1U << 30U) - 1, .levels = 1}})
+    EXPECT_TRUE(cuda::are_deform_sizes_in_reach(sizes));
+  EXPECT_EQ(cuda::dense_strides({.heads = 1, .channels = most}).cell, 0x7FFFFFFF);
+  for (const Sizes& sizes :
+       {Sizes{.heads = 1, .channels = most + 1}, Sizes{.heads = most + 1, .channels = 1},
+        Sizes{.heads = 1U << 16U, .channels = 1U << 15U}, Sizes{.heads = most, .channels = most},
+        Sizes{.queries = 1U << 16U, .points = 1U << 15U}, Sizes{.levels = 4, .points = most / 2},
+        Sizes{.cells = 1U << 30U, .levels = 1}})
+    EXPECT_FALSE(cuda::are_deform_sizes_in_reach(sizes));
 }
 
 }  // namespace
