@@ -19,8 +19,9 @@
  *     layout is LYK_NOT_ELIGIBLE, and so are more than eight dimensions.
  *  4. The bits are those of LibreYOLO's reference on the tensors' device. Host tensors: PyTorch on
  *     a CPU, which divides a tensor by a number as IEEE 754 does. CUDA tensors: PyTorch on CUDA,
- *     which multiplies with the number's reciprocal there. kernels/reference states every formula,
- *     one rounding a line. All implementations of a slot agree, and are deterministic.
+ *     which multiplies with the number's reciprocal there; docs/kernels.md says what is known of it
+ *     and from where. kernels/reference states every formula, one rounding a line. All
+ *     implementations of a slot agree on a device, and are deterministic.
  *  5. What LibreYOLO raises for is LYK_INVALID_ARGUMENT, and the text begins with the argument that
  *     is wrong: "scale: 3 elements, and weight has 4 channels". What it computes and this library
  *     does not is LYK_NOT_ELIGIBLE.
@@ -92,7 +93,8 @@ typedef struct lyk_fake_quant_int8_per_channel_parameters {
  *   output     = (code - zero_point) * scale
  *
  * Backward: grad_x = grad_output * (1 where the code needed no clipping, else 0).
- * Source: kernels/reference/fake_quant_int8_affine.hpp. */
+ * From an infinite lo the zero point is NaN and becomes an integer as PyTorch makes one of it on
+ * that device: -2^31 on a CPU, 0 on CUDA. Source: kernels/reference/fake_quant_int8_affine.hpp. */
 enum {
   LYK_FAKE_QUANT_INT8_AFFINE_X = 0,
   LYK_FAKE_QUANT_INT8_AFFINE_LO = 1,

@@ -47,10 +47,11 @@ struct Affine {
         at_least(divide_by_constant(range, 255, call.scalar_division), smallest_scale);
     const float quotient = lo / step;
     const float zero = at_most(at_least(std::nearbyint(-128 - quotient), -128), 127);
-    // As x86 converts NaN to an integer, which is what PyTorch's zero point is.
-    constexpr auto nan_as_integer = static_cast<float>(std::numeric_limits<std::int32_t>::min());
+    const float of_nan = call.nan_as_integer == slots::NanAsInteger::zero
+                             ? 0
+                             : static_cast<float>(std::numeric_limits<std::int32_t>::min());
     inverse = all(1.0F / step);
-    zero_point = all(std::isnan(zero) ? nan_as_integer : zero);
+    zero_point = all(std::isnan(zero) ? of_nan : zero);
     scale = all(step);
   }
 

@@ -1,5 +1,5 @@
 // The slot fake_quant_int8_affine: kernels/reference/fake_quant_int8_affine.hpp states the formula.
-// Scalar division by reciprocal, as PyTorch does on CUDA.
+// Scalar division by reciprocal and a zero point of zero for NaN, as PyTorch has them on CUDA.
 #include "kernels/cuda/arguments.hpp"
 #include "kernels/cuda/int8.cuh"
 #include "kernels/cuda/quads.cuh"
@@ -22,9 +22,7 @@ __device__ AffineGrid affine_grid(const Int8Affine& call) {
   const float quotient = __fdiv_rn(lo, scale);
   const float zero_point =
       at_most(at_least(rintf(__fsub_rn(lowest_int8, quotient)), lowest_int8), highest_int8);
-  // What the conversion of NaN to a 32-bit integer gives the reference.
-  constexpr float nan_as_integer = -2147483648.0F;
-  return {scale, __fdiv_rn(1.0F, scale), isnan(zero_point) ? nan_as_integer : zero_point};
+  return {scale, __fdiv_rn(1.0F, scale), isnan(zero_point) ? 0 : zero_point};
 }
 
 __device__ float unclipped_code(float x, const AffineGrid& grid) {

@@ -27,8 +27,10 @@ Parameters parameters_of(const slots::FakeQuantInt8Affine& call) {
   const float quotient = lo / scale;
   const float zero_point =
       at_most(at_least(std::nearbyint(lowest_code - quotient), lowest_code), highest_code);
-  constexpr auto nan_as_integer = static_cast<float>(std::numeric_limits<int>::min());
-  return {.scale = scale, .zero_point = std::isnan(zero_point) ? nan_as_integer : zero_point};
+  const float of_nan = call.nan_as_integer == slots::NanAsInteger::zero
+                           ? 0
+                           : static_cast<float>(std::numeric_limits<int>::min());
+  return {.scale = scale, .zero_point = std::isnan(zero_point) ? of_nan : zero_point};
 }
 
 float unclipped_code(float x, const Parameters& parameters) {

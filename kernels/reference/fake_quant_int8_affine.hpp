@@ -13,8 +13,10 @@
 // The slot's `scalars` argument changes how PyTorch is called, not what is computed.
 //
 // An empty range, lo = hi = 0, has scale 1e-12 and zero point -128: outputs are from 0 to 2.55e-10.
-// NaN has code -128. A NaN in the range makes every output NaN; an infinite lo makes the zero point
-// the lowest 32-bit integer, as x86 converts NaN, and every output infinite.
+// NaN has code -128. A NaN in the range makes every output NaN, and so does an infinite hi. With an
+// infinite lo the zero point is NaN, of which `nan_as_integer` makes the lowest 32-bit integer, and
+// every output infinite; or zero, so that finite x have code 0, which passes the gradient, and NaN
+// for an output.
 //
 // Source: LibreYOLO 1.6.0, quant/fake_quant.py, and under it PyTorch's
 // fake_quantize_per_tensor_affine on a CPU.

@@ -24,7 +24,7 @@ enum class ScalarDivision : std::uint8_t {
 // What floor(log2(x)) means for the few floats just below a power of two.
 enum class Log2Rule : std::uint8_t {
   rounded,  // floor of the correctly rounded fp32 logarithm, which may already be the next integer:
-            // PyTorch on a CPU
+            // PyTorch on a CPU, and CUDA 13.0's log2f
   exponent,  // floor of the exact logarithm, which is the exponent field: LibreYOLO's Triton
              // kernels
 };
@@ -34,6 +34,13 @@ enum class Log2Rule : std::uint8_t {
 enum class CodeOverflow : std::uint8_t {
   lowest,    // -128 whatever the sign, as x86 converts: PyTorch on an x86 CPU
   saturate,  // 127 above, -128 below: PyTorch on CUDA
+};
+
+// The zero point of a range that has none: it is NaN before it becomes a 32-bit integer. That is so
+// for a range from minus infinity, and for one of NaN, whose results are NaN either way.
+enum class NanAsInteger : std::uint8_t {
+  lowest,  // -2^31, as x86 converts: PyTorch on an x86 CPU
+  zero,    // PyTorch on CUDA
 };
 
 // A dense tensor in the order of its memory, seen along one axis: `outer` x `channels` x `inner`
@@ -84,6 +91,7 @@ struct FakeQuantInt8Affine {
   float lo = 0;  // the calibrated range of x
   float hi = 0;
   ScalarDivision scalar_division = ScalarDivision::ieee;
+  NanAsInteger nan_as_integer = NanAsInteger::lowest;
 };
 
 struct FakeQuantFp8 {

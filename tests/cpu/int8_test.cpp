@@ -90,12 +90,16 @@ TEST(Int8Affine, SpecialValuesAndRangesGiveTheOraclesBits) {
                              {-1, infinity},
                              {nan, 1},
                              {-1, nan}})
-    for (const ScalarDivision division : both_divisions) {
-      const FakeQuantInt8Affine call{
-          .x = x, .lo = range.lo, .hi = range.hi, .scalar_division = division};
-      expect_oracle(pools, call);
-      expect_gradient_of_oracle(pools, call, grad_output);
-    }
+    for (const ScalarDivision division : both_divisions)
+      for (const auto of_nan : {slots::NanAsInteger::lowest, slots::NanAsInteger::zero}) {
+        const FakeQuantInt8Affine call{.x = x,
+                                       .lo = range.lo,
+                                       .hi = range.hi,
+                                       .scalar_division = division,
+                                       .nan_as_integer = of_nan};
+        expect_oracle(pools, call);
+        expect_gradient_of_oracle(pools, call, grad_output);
+      }
 }
 
 TEST(Int8Affine, ResultsDoNotDependOnThreads) {

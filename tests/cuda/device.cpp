@@ -8,6 +8,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "kernels/image/image.hpp"
 #include "tests/fakes/softcuda/ptx/module.hpp"
@@ -19,11 +20,15 @@ namespace ptx = softcuda::ptx;
 
 constexpr std::uint64_t memory_bytes_max = std::uint64_t{1} << 30;
 
-// The newest PTX that a device can take, of the build's fatbin or of the file that LYK_CUDA_KERNELS
-// names. Throws std::runtime_error where there is none.
-std::string ptx_for(int sm) {
+// The kernels under test: those of the build, or of the file that LYK_CUDA_KERNELS names.
+const char* file_of_kernels() {
   const char* const given = std::getenv("LYK_CUDA_KERNELS");
-  std::ifstream stream{given != nullptr ? given : LYK_FATBIN, std::ios::binary};
+  return given != nullptr ? given : LYK_FATBIN;
+}
+
+// The newest PTX that a device can take. Throws std::runtime_error where there is none.
+std::string ptx_for(const std::string& path, int sm) {
+  std::ifstream stream{path, std::ios::binary};
   const std::vector<char> chars{std::istreambuf_iterator<char>{stream}, {}};
   const auto file = std::as_bytes(std::span{chars});
   const auto images = image::read_images(file).value();
@@ -41,20 +46,22 @@ std::string ptx_for(int sm) {
 }
 
 // Read once in a process: it takes as long as all launches of a test.
-std::shared_ptr<const ptx::Module> module_for(int sm) {
-  static std::map<int, std::shared_ptr<const ptx::Module>> modules;
-  auto& module = modules[sm];
+std::shared_ptr<const ptx::Module> module_for(const std::string& path, int sm) {
+  static std::map<std::pair<std::string, int>, std::shared_ptr<const ptx::Module>> modules;
+  auto& module = modules[{path, sm}];
   if (module == nullptr)
-    module = std::make_shared<const ptx::Module>(ptx::parse(ptx_for(sm)).value());
+    module = std::make_shared<const ptx::Module>(ptx::parse(ptx_for(path, sm)).value());
   return module;
 }
 
 }  // namespace
 
-SoftDevice::SoftDevice(std::uint64_t order, int sm)
+SoftDevice::SoftDevice(std::uint64_t order, int sm, const char* file)
     : order_(order),
       memory_(memory_bytes_max),
-      module_(ptx::LoadedModule::load(module_for(sm), memory_).value()) {}
+      module_(ptx::LoadedModule::load(module_for(file != nullptr ? file : file_of_kernels(), sm),
+                                      memory_)
+                  .value()) {}
 
 std::uintptr_t SoftDevice::new_bytes(std::size_t bytes) {
   return memory_.allocate(bytes == 0 ? 1 : bytes).value();

@@ -22,7 +22,8 @@ inline constexpr std::array<std::uint64_t, 3> thread_orders{0, 1, 20260};
 
 class SoftDevice {
 public:
-  explicit SoftDevice(std::uint64_t order, int sm = 75);
+  // With the kernels of `file` instead of the build's, if it is not null.
+  explicit SoftDevice(std::uint64_t order, int sm = 75, const char* file = nullptr);
 
   // Adds what the launches from here on move to `traffic`, which must outlive them.
   void count(softcuda::ptx::Traffic& traffic) { traffic_ = &traffic; }

@@ -58,8 +58,11 @@ Outputs affine_on_cuda(const AffineCase& given, std::uint64_t order) {
 }
 
 void expect_affine(const AffineCase& given) {
-  const slots::FakeQuantInt8Affine call{
-      .x = given.x, .lo = given.lo, .hi = given.hi, .scalar_division = ScalarDivision::reciprocal};
+  const slots::FakeQuantInt8Affine call{.x = given.x,
+                                        .lo = given.lo,
+                                        .hi = given.hi,
+                                        .scalar_division = ScalarDivision::reciprocal,
+                                        .nan_as_integer = slots::NanAsInteger::zero};
   Outputs expected{Floats(given.x.size()), Floats(given.x.size())};
   reference::fake_quant_int8_affine(call, expected.output);
   reference::fake_quant_int8_affine_backward(call, given.grad_output, expected.gradient);
@@ -82,10 +85,9 @@ TEST(FakeQuantInt8AffineOnCuda, EqualsTheOracleForEveryTypeSizeAndAlignment) {
 
 TEST(FakeQuantInt8AffineOnCuda, EqualsTheOracleForAwkwardRanges) {
   const std::vector<std::pair<float, float>> ranges{
-      {0, 0},         {1, 2},        {-3, -1},        {-1e-13F, 1e-14F},
-      {-1.7F, 1e30F}, {nan, 1},      {-1, nan},       {-infinity, 1},
-      {0, infinity},  {-0.0F, 0.5F}, {-3e38F, 3e38F}, {-127.5F, 127.5F},
-      {-0.3F, 0.1F}};
+      {0, 0},        {1, 2},          {-3, -1},          {-1e-13F, 1e-14F},     {-1.7F, 1e30F},
+      {nan, 1},      {-1, nan},       {-infinity, 1},    {-infinity, infinity}, {0, infinity},
+      {-0.0F, 0.5F}, {-3e38F, 3e38F}, {-127.5F, 127.5F}, {-0.3F, 0.1F}};
   for (const auto& [lo, hi] : ranges)
     expect_affine(
         {.x = awkward_floats(301, 7), .grad_output = awkward_floats(301, 8), .lo = lo, .hi = hi});

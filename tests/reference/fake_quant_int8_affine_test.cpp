@@ -94,5 +94,15 @@ TEST(FakeQuantInt8Affine, AnInfiniteEndOfTheRangeIsWhatTheArithmeticMakesOfIt) {
   expect_same(forward({.x = x, .lo = -1, .hi = infinity}), Floats{nan, nan, nan});
 }
 
+TEST(FakeQuantInt8Affine, AZeroPointOfNanIsTheIntegerOfTheRule) {
+  const Floats x{0, -1e30F, infinity, nan};
+  FakeQuantInt8Affine call{.x = x, .lo = -infinity, .hi = 1};
+  expect_same(forward(call), Floats(4, infinity));
+  expect_same(backward(call, {1, 1, 1, 1}), Floats(4, 0));
+  call.nan_as_integer = slots::NanAsInteger::zero;
+  expect_same(forward(call), Floats{nan, nan, -infinity, -infinity});
+  expect_same(backward(call, {1, 1, 1, 1}), Floats{1, 1, 0, 0});
+}
+
 }  // namespace
 }  // namespace lyk::reference::test
