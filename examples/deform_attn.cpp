@@ -22,6 +22,7 @@
 
 namespace {
 
+#include "greatest_error.hpp"
 constexpr std::int64_t batch = 2, queries = 30, heads = 8, channels = 32, points = 4;
 constexpr std::array<std::int64_t, 6> level_sizes{20, 20, 10, 10, 5, 5};  // height, width of each
 constexpr std::int64_t levels = level_sizes.size() / 2;
@@ -199,21 +200,14 @@ lyk_ms_deform_attn_call make_call(Tensors& tensors, const Gpu& gpu) {
 
 // ---- the comparison
 
-// The greatest difference, as a share of the greatest expected number.
 bool compare(const char* what,
              const std::vector<float>& actual,
              const std::vector<double>& expected,
              double allowed) {
-  double greatest = 0;
-  double difference = 0;
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    greatest = std::max(greatest, std::abs(expected[i]));
-    const double here = std::abs(actual[i] - expected[i]);
-    difference = here <= difference ? difference : here;  // NaN is the greatest
-  }
-  const bool good = difference / greatest <= allowed;
-  std::printf("  %-28s greatest error %.1e of %.1e allowed: %s\n", what, difference / greatest,
-              allowed, good ? "good" : "WRONG");
+  const double error = greatest_error(actual, expected);
+  const bool good = error <= allowed;
+  std::printf("  %-28s greatest error %.1e of %.1e allowed: %s\n", what, error, allowed,
+              good ? "good" : "WRONG");
   return good;
 }
 

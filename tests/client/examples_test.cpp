@@ -3,10 +3,14 @@
 
 #include <array>
 #include <cstdio>
+#include <cmath>
 #include <filesystem>
 #include <string>
+#include <limits>
 
+#include <vector>
 #include "tests/client/in_child.hpp"
+#include "examples/greatest_error.hpp"
 #include "tests/client/launch_service.hpp"
 
 namespace lyk::test {
@@ -89,6 +93,14 @@ TEST(Examples, DeformAttnDriverLaunchesTheImageItself) {
   });
   EXPECT_EQ(said, "");
 }
+TEST(Examples, WhatIsNoNumberIsTheGreatestErrorWhateverFollows) {
+  const float none = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(std::isinf(greatest_error({none, none, none, 1}, {1, 1, 1, 1})));
+  EXPECT_TRUE(std::isinf(greatest_error({none, 2}, {1, 1})));
+  EXPECT_EQ(greatest_error({1, 3}, {1, 4}), 0.25);
+  EXPECT_EQ(greatest_error({0, 0}, {0, 0}), 0);
+}
+
 
 }  // namespace
 }  // namespace lyk::test

@@ -7,12 +7,14 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <random>
 #include <stdexcept>
@@ -149,6 +151,7 @@ std::vector<T> random_numbers(std::size_t count, double low, double high, unsign
   return out;
 }
 
+// The greatest, in units of the last place of `one`; infinite where one of two is no number.
 template <typename T>
 double distance(const std::vector<T>& one, const std::vector<T>& other) {
   double greatest = 0;
@@ -160,9 +163,17 @@ double distance(const std::vector<T>& one, const std::vector<T>& other) {
     const double step = std::numeric_limits<T>::epsilon() * std::fabs(static_cast<double>(one[i]));
     const double steps = std::fabs(static_cast<double>(one[i]) - static_cast<double>(other[i])) /
                          std::max(step, static_cast<double>(std::numeric_limits<T>::denorm_min()));
-    greatest = steps <= greatest ? greatest : steps;
+    if (!(steps <= greatest))  // so that NaN comes in, and stays
+      greatest = std::isnan(steps) ? std::numeric_limits<double>::infinity() : steps;
   }
   return greatest;
+}
+
+TEST(Distance, OfANumberToWhatIsNoneIsInfiniteWhateverFollows) {
+  const float none = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(std::isinf(distance<float>({none, none, none, 1}, {1, 1, 1, 1})));
+  EXPECT_TRUE(std::isinf(distance<float>({1, 1}, {none, 1})));
+  EXPECT_EQ(distance<float>({none, 1}, {none, 1}), 0);
 }
 
 class Gpus : public testing::Test {
