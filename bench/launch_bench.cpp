@@ -7,7 +7,7 @@
 //   launch_bench allocations  prints how often 1000 calls made the library allocate
 //
 // needs a service that has ms_deform_attn for 9.0, and a libcuda.so.1; with the stand-in driver and
-// SOFTCUDA_EXECUTE=0 launches are checked and not run. bench/run.py sets that up.
+// SOFTCUDA_EXECUTE=0 launches are checked and queued, not run. bench/run.py sets that up.
 #include <benchmark/benchmark.h>
 #include <dlfcn.h>
 #include <link.h>

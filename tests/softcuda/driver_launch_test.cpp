@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "tests/softcuda/driver_calls.hpp"
@@ -154,6 +156,66 @@ TEST(SoftcudaLaunch, AFunctionOfAnotherContextIsInvalid) {
                                                arguments.places.data(), nullptr),
                            Status::invalid_handle);
                });
+}
+
+TEST(SoftcudaLaunch, WhatIsNotExecutedTakesItsPlaceInTheStreamAllTheSame) {
+  with_context(checked_only, [](const Cuda& cuda) {
+    FunctionHandle function = load_scale(cuda);
+    Arguments arguments;
+    StreamHandle stream{};
+    EXPECT_EQ(cuda.cuStreamCreate(&stream, 0), ok);
+    Gate gate;
+    EXPECT_EQ(gate.close(cuda, nullptr), ok);  // which a blocking stream waits for
+    EXPECT_EQ(cuda.cuStreamQuery(stream), ok);
+    EXPECT_EQ(cuda.cuLaunchKernel(function, 1, 1, 1, 4, 1, 1, 0, stream, arguments.places.data(),
+                                  nullptr),
+              ok);
+    EXPECT_EQ(cuda.cuStreamQuery(stream), Status::not_ready);
+    gate.open();
+    EXPECT_EQ(cuda.cuStreamSynchronize(stream), ok);  // and nobody wrote to address 0
+  });
+}
+
+// Also where nothing is executed, and wherever in a struct the pointer stands.
+TEST(SoftcudaLaunch, PointersToMemoryOfAnotherDeviceAreFoundInStructsToo) {
+  const std::string text =
+      ".version 7.5\n.target sm_75\n.address_size 64\n"
+      ".visible .entry take(.param .u32 take_param_0, .param .align 8 .b8 take_param_1[28])\n"
+      "{\n  ret;\n}\n";
+  for (const char* execute : {"0", "1"}) {
+    with_context({{"SOFTCUDA_EXECUTE", execute}, {"SOFTCUDA_DEVICES", "sm_90,sm_90"}},
+                 [&](const Cuda& cuda) {
+                   testing::internal::CaptureStderr();
+                   (void)use_device(cuda, 1);
+                   const DevicePointer elsewhere = upload(cuda, {0});
+                   (void)use_device(cuda, 0);
+                   const DevicePointer here = upload(cuda, {0});
+                   ModuleHandle module{};
+                   FunctionHandle take{};
+                   EXPECT_EQ(cuda.cuModuleLoadData(&module, text.c_str()), ok);
+                   EXPECT_EQ(cuda.cuModuleGetFunction(&take, module, "take"), ok);
+                   std::uint32_t number = 0;
+                   struct {
+                     std::uint64_t elements = 1;
+                     DevicePointer from = 0, to = 0;
+                     float factor = 1;
+                   } given;
+                   std::array<void*, 2> places{&number, &given};
+                   const auto launch = [&] {
+                     return cuda.cuLaunchKernel(take, 1, 1, 1, 1, 1, 1, 0, nullptr, places.data(),
+                                                nullptr);
+                   };
+                   given.from = given.to = here;
+                   EXPECT_EQ(launch(), ok);
+                   EXPECT_EQ(cuda.cuCtxSynchronize(), ok);
+                   given.to = elsewhere;
+                   EXPECT_EQ(launch(), ok);
+                   EXPECT_EQ(cuda.cuCtxSynchronize(), Status::illegal_address);
+                   EXPECT_NE(testing::internal::GetCapturedStderr().find(
+                                 "the parameter at byte 24 is memory of device 1"),
+                             std::string::npos);
+                 });
+  }
 }
 
 TEST(SoftcudaLaunch, OccupancyFollowsTheDevice) {

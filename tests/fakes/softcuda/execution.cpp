@@ -45,15 +45,21 @@ std::optional<std::string> foreign_pointer(const Execution& execution) {
   const KernelFunction& function = *execution.function;
   if (process().devices.size() < 2)
     return std::nullopt;
+  // A struct has its pointers at multiples of eight bytes; nothing else looks like a device
+  // address.
+  constexpr std::size_t pointer_bytes = sizeof(DevicePointer);
   for (const auto& parameter : function.parameters) {
-    std::uint64_t value = 0;
-    if (parameter.size != sizeof value)
-      continue;
-    std::memcpy(&value, execution.parameters.data() + parameter.offset, sizeof value);
-    const auto place = process().allocations.find(value);
-    if (place && place->context->device != function.context->device)
-      return str("kernel ", function.name, ": the parameter at byte ", parameter.offset,
-                 " is memory of device ", place->context->device);
+    const std::size_t end = parameter.offset + parameter.size;
+    for (std::size_t at = parameter.offset; at + pointer_bytes <= end; at += pointer_bytes) {
+      DevicePointer value = 0;
+      std::memcpy(&value, execution.parameters.data() + at, sizeof value);
+      if (!is_device_address(value))
+        continue;
+      const auto place = process().allocations.find(value);
+      if (place && place->context->device != function.context->device)
+        return str("kernel ", function.name, ": the parameter at byte ", at,
+                   " is memory of device ", place->context->device);
+    }
   }
   return std::nullopt;
 }
@@ -73,12 +79,12 @@ void fail(const KernelFunction& function, Status status, const std::string& text
 void execute(const Execution& execution) {
   const Process& state = process();
   const KernelFunction& function = *execution.function;
-  if (function.code == nullptr || function.facts.kernel == nullptr)
-    return;
   if (const auto text = foreign_pointer(execution)) {
     fail(function, Status::illegal_address, *text);
     return;
   }
+  if (function.code == nullptr || function.facts.kernel == nullptr)
+    return;  // SOFTCUDA_EXECUTE=0: this is all that a launch comes to
   const ptx::Launch launch{.grid = execution.grid,
                            .block = execution.block,
                            .dynamic_shared_bytes = execution.shared_bytes,

@@ -94,7 +94,7 @@ Status gather(const LaunchRequest& request,
   return Status::success;
 }
 
-// A captured launch, or one that is executed, with a copy of its parameters.
+// A captured launch, or one that is queued, with a copy of its parameters.
 Status enqueue_launch(Stream& stream,
                       const std::shared_ptr<KernelFunction>& function,
                       const LaunchRequest& request,
@@ -131,9 +131,6 @@ Status launch(Context& context, const LaunchRequest& request) {
     std::memset(parameters.data(), 0, parameters.size());  // gaps between parameters
   SOFTCUDA_TRY(gather(request, *function, parameters));
   SOFTCUDA_TRY(load_function(*function));
-  const Process& state = process();
-  if (!state.settings.execute && !state.captures.are_any())
-    return Status::success;
   return enqueue_launch(*stream, function, request, parameters);
 }
 
