@@ -1,16 +1,17 @@
 // The examples do what they say, on the stand-in driver.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 #include <array>
-#include <cstdio>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
-#include <string>
 #include <limits>
-
+#include <string>
 #include <vector>
-#include "tests/client/in_child.hpp"
+
 #include "examples/greatest_error.hpp"
+#include "tests/client/in_child.hpp"
 #include "tests/client/launch_service.hpp"
 
 namespace lyk::test {
@@ -32,15 +33,19 @@ Ended run(const std::string& command) {
   return out;
 }
 
-// What is missing in the output of an example that must end well; empty: nothing.
-std::string expect_output(const std::string& command, const std::vector<const char*>& parts) {
+constexpr int exit_not_eligible = 3;
+
+// What is wrong with the output or the exit code of an example; empty: nothing.
+std::string expect_output(const std::string& command,
+                          const std::vector<const char*>& parts,
+                          int exit_code = 0) {
   const Ended ended = run(command);
   std::string wrong;
   for (const char* part : parts)
     if (ended.output.find(part) == std::string::npos)
       wrong += str("no '", part, "'; ");
-  if (ended.status != 0)
-    wrong += str("it ends with ", ended.status, "; ");
+  if (!WIFEXITED(ended.status) || WEXITSTATUS(ended.status) != exit_code)
+    wrong += str("it ends with ", ended.status, ", not with exit code ", exit_code, "; ");
   return wrong.empty() ? wrong : wrong + ended.output;
 }
 
@@ -69,7 +74,8 @@ TEST(Examples, DeformAttnGoesItsOwnWayAfterAFailure) {
             LYK_EXAMPLES "/deform_attn 3",
             {"libreyolo-kernels: ms_deform_attn: hub is off for the rest of this process: ",
              "call 3: not eligible, so the program's own loop serves it",
-             "hub    off: off for the rest of this process"});
+             "hub    off: off for the rest of this process"},
+            exit_not_eligible);
         return service.connections() == 1 ? wrong : wrong + "it asked again";
       });
   EXPECT_EQ(said, "");
@@ -79,11 +85,20 @@ TEST(Examples, DeformAttnAsksNobodyWhereTheHubIsOff) {
   const std::string said =
       in_child(with_driver({{"LIBREYOLO_HUB_KERNELS", "0"}}), []() -> std::string {
         const LaunchService service;
-        std::string wrong = expect_output(LYK_EXAMPLES "/deform_attn",
-                                          {"call 1: not eligible", "LIBREYOLO_HUB_KERNELS=0"});
+        std::string wrong =
+            expect_output(LYK_EXAMPLES "/deform_attn",
+                          {"call 1: not eligible", "LIBREYOLO_HUB_KERNELS=0"}, exit_not_eligible);
         return service.connections() == 0 ? wrong : wrong + "it asked";
       });
   EXPECT_EQ(said, "");
+}
+
+TEST(Examples, WhatIsNoNumberIsTheGreatestErrorWhateverFollows) {
+  const float none = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(std::isinf(greatest_error({none, none, none, 1}, {1, 1, 1, 1})));
+  EXPECT_TRUE(std::isinf(greatest_error({none, 2}, {1, 1})));
+  EXPECT_EQ(greatest_error({1, 3}, {1, 4}), 0.25);
+  EXPECT_EQ(greatest_error({0, 0}, {0, 0}), 0);
 }
 
 TEST(Examples, DeformAttnDriverLaunchesTheImageItself) {
@@ -93,14 +108,6 @@ TEST(Examples, DeformAttnDriverLaunchesTheImageItself) {
   });
   EXPECT_EQ(said, "");
 }
-TEST(Examples, WhatIsNoNumberIsTheGreatestErrorWhateverFollows) {
-  const float none = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_TRUE(std::isinf(greatest_error({none, none, none, 1}, {1, 1, 1, 1})));
-  EXPECT_TRUE(std::isinf(greatest_error({none, 2}, {1, 1})));
-  EXPECT_EQ(greatest_error({1, 3}, {1, 4}), 0.25);
-  EXPECT_EQ(greatest_error({0, 0}, {0, 0}), 0);
-}
-
 
 }  // namespace
 }  // namespace lyk::test

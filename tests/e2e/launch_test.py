@@ -74,7 +74,7 @@ class Launch(unittest.TestCase):
 
     def test_a_refused_launch_warns_once_and_the_program_goes_its_own_way(self):
         self.run_cli("fetch", SLOT)
-        ran = self.run_example("3", SOFTCUDA_FAIL="cuLaunchKernel:1:701")
+        ran = self.run_example("3", exit_code=THREE, SOFTCUDA_FAIL="cuLaunchKernel:1:701")
         self.assertEqual(ran.stdout.count("not eligible, so the program's own loop serves it"), 3, ran.stdout)
         self.assertEqual(ran.stderr.count("\n"), 1, ran.stderr)
         self.assertIn("hub is off for the rest of this process", ran.stderr)
@@ -89,7 +89,7 @@ class Launch(unittest.TestCase):
         self.world.start(**self.machine())
         self.run_cli("fetch", SLOT)
         counters = self.run_cli("status", "--json").json()["counters"]
-        ran = self.run_example("2", LIBREYOLO_HUB_KERNELS="0")
+        ran = self.run_example("2", exit_code=THREE, LIBREYOLO_HUB_KERNELS="0")
         self.assertIn("hub: LIBREYOLO_HUB_KERNELS=0", ran.stdout)
         after = self.run_cli("status", "--json").json()["counters"]
         self.assertEqual(after["connections_accepted"], counters["connections_accepted"] + 1)
@@ -99,7 +99,7 @@ class Launch(unittest.TestCase):
         self.run_cli("fetch", SLOT)
         self.world.stop(daemon)
         # The example then starts a private one; with that forbidden it keeps its own way, once and for good.
-        ran = self.run_example("2", LIBREYOLO_KERNELS_EXEC="0")
+        ran = self.run_example("2", exit_code=THREE, LIBREYOLO_KERNELS_EXEC="0")
         self.assertEqual(ran.stdout.count("not eligible"), 2, ran.stdout)
         self.assertEqual(ran.stderr.count("\n"), 1, ran.stderr)
 
