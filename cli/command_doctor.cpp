@@ -71,10 +71,10 @@ const Command doctor_command{
     .positionals = {.min = 0, .max = 64, .usage = "[SLOT...]"},
     .description =
         "For each slot, on each kind of GPU of this machine: the implementation that a process "
-        "would run,\nor the first thing in its way and the command that mends it. Images are "
-        "loaded "
-        "to see that the\ndriver takes them; nothing is fetched. Ends with 0 if every slot is "
-        "accelerated, else with the\nexit code of the first obstacle.",
+        "would run,\nor the first thing in its way and the command that mends it. Images, and the "
+        "library's own\nkernels where those would run, are loaded to see that the driver takes "
+        "them; nothing is fetched.\nEnds with 0 if every slot is accelerated, else with the exit "
+        "code of the first obstacle.",
     .options = {},
     .examples = examples,
     .run = run_doctor,

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "cli/help.hpp"
+#include "cli/library_outlook.hpp"
 #include "cli/output.hpp"
 #include "cli/service.hpp"
 #include "cli/state_names.hpp"
-#include "client/fatbin_file.hpp"
 #include "client/quantization.hpp"
 #include "proto/launch_abi.hpp"
 #include "proto/text.hpp"
@@ -22,21 +22,9 @@ std::string command(std::string_view words) {
   return str(program_name, ' ', words);
 }
 
-Obstacle forbidden(const std::string& by, std::string_view name) {
-  // "LIBREYOLO_HUB_KERNELS=0", "LIBREYOLO_KERNELS_DISABLE names ms_deform_attn".
-  return {{Code::not_eligible, str(by, ": ", name, " may not run")},
-          str("unset ", by.substr(0, by.find_first_of("= ")))};
-}
-
 // An error of parse_policy, whose text begins with the name of the variable.
 Obstacle bad_variable(const Error& error) {
   return {error, str("correct or unset ", error.message.substr(0, error.message.find(' ')))};
-}
-
-Obstacle without_gpus(const Error& error) {
-  if (error.code == Code::no_driver)
-    return {error, "install NVIDIA's driver: nvidia-smi must list the GPU"};
-  return {error, "install a newer NVIDIA driver, and restart what uses the old one"};
 }
 
 Obstacle without_service(const Error& error) {
@@ -131,25 +119,6 @@ std::vector<SlotName> slots_of(const Situation& situation) {
   return out;
 }
 
-// GPUs of one kind, by the first of them: what is true of one is true of its equals.
-struct Kind {
-  client::MachineGpu gpu;
-  Result<void> own_kernels;  // whether the library's own have code for it
-};
-
-std::vector<Kind> kinds(const Situation& situation) {
-  std::vector<Kind> out;
-  if (!situation.gpus)
-    return out;
-  const client::FatbinFile fatbin{client::find_fatbin()};
-  for (const client::MachineGpu& gpu : *situation.gpus)
-    if (std::none_of(out.begin(), out.end(), [&](const Kind& other) {
-          return other.gpu.device == gpu.device && other.gpu.name == gpu.name;
-        }))
-      out.push_back({gpu, fatbin.check(gpu.device, gpu.number)});
-  return out;
-}
-
 struct Asked {
   const SlotName& slot;
   const wire::Pin& pin;
@@ -202,6 +171,18 @@ Outlook ask_for_image(const Asked& asked,
 
 }  // namespace
 
+Obstacle forbidden(const std::string& by, std::string_view name) {
+  // "LIBREYOLO_HUB_KERNELS=0", "LIBREYOLO_KERNELS_DISABLE names ms_deform_attn".
+  return {{Code::not_eligible, str(by, ": ", name, " may not run")},
+          str("unset ", by.substr(0, by.find_first_of("= ")))};
+}
+
+Obstacle without_gpus(const Error& error) {
+  if (error.code == Code::no_driver)
+    return {error, "install NVIDIA's driver: nvidia-smi must list the GPU"};
+  return {error, "install a newer NVIDIA driver, and restart what uses the old one"};
+}
+
 std::optional<Obstacle> first_obstacle(std::string_view slot, const Situation& situation) {
   if (const auto by = client::forbidden_by(situation.policy, slot, client::hub_name); !by.empty())
     return forbidden(by, client::hub_name);
@@ -223,77 +204,6 @@ std::optional<Obstacle> first_obstacle(std::string_view slot, const Situation& s
   return std::nullopt;
 }
 
-namespace {
-
-// ---- what the library brings itself
-
-bool is_allowed(const Situation& situation, std::string_view slot, std::string_view name) {
-  return client::forbidden_by(situation.policy, slot, name).empty();
-}
-
-bool has_cuda(std::string_view slot) {
-  return client::has_launcher(slot) || client::find_quantization_slot(slot) != nullptr;
-}
-
-// Our own kernels, where `hub` does not run: in place of its obstacle, which is then only said.
-Outlook with_own_kernels(Outlook row, const Kind& kind, const Situation& situation) {
-  if (!row.obstacle || !has_cuda(row.slot) || !is_allowed(situation, row.slot, client::cuda_name))
-    return row;
-  if (row.obstacle->error.code == Code::cuda)
-    return row;  // the context is lost, to our own kernels too
-  row.gpu = kind.gpu;
-  if (!kind.own_kernels) {
-    if (client::find_quantization_slot(row.slot) != nullptr)
-      row.obstacle = Obstacle{kind.own_kernels.error(), "install this release's library again"};
-    return row;
-  }
-  row.implementation = client::cuda_name;
-  row.reason = str("the library's own kernels, of ", client::fatbin_name);
-  if (client::has_launcher(row.slot))
-    row.reason += str("; not ", client::hub_name, ": ", row.obstacle->error.message);
-  row.obstacle.reset();
-  return row;
-}
-
-// A slot for which there is no pin: `cuda` on each kind of GPU; without one `cpu`, on the host.
-std::vector<Outlook> of_quantization(const std::string& slot,
-                                     const std::vector<Kind>& kinds,
-                                     const Situation& situation) {
-  std::vector<Outlook> out;
-  out.reserve(kinds.size());
-  const std::string by = client::forbidden_by(situation.policy, slot, client::cuda_name);
-  for (const Kind& kind : kinds)
-    out.push_back(with_own_kernels({slot, kind.gpu, {}, {}, forbidden(by, client::cuda_name)}, kind,
-                                   situation));
-  if (!out.empty())
-    return out;
-  Outlook row{slot, {}, {}, {}, without_gpus(situation.gpus.error())};
-  if (is_allowed(situation, slot, client::cpu_name)) {
-    row.implementation = client::cpu_name;
-    row.reason = str("on host tensors: ", row.obstacle->error.message);
-    row.obstacle.reset();
-  }
-  return {row};
-}
-
-// The slot's rows where something keeps `hub` from every GPU.
-std::vector<Outlook> without_hub(const std::string& slot,
-                                 const Obstacle& obstacle,
-                                 const std::vector<Kind>& kinds,
-                                 const Situation& situation) {
-  const Outlook row{slot, {}, {}, {}, obstacle};
-  std::vector<Outlook> out;
-  for (const Kind& kind : kinds)
-    if (Outlook own = with_own_kernels(row, kind, situation); !own.obstacle)
-      out.push_back(std::move(own));
-  // On some kinds only: then the obstacle is not hidden.
-  if (out.size() != kinds.size() || out.empty())
-    out.push_back(row);
-  return out;
-}
-
-}  // namespace
-
 Outlooks look_out(const Invocation& invocation,
                   Result<client::Connection> connection,
                   const std::vector<SlotName>& only,
@@ -302,25 +212,26 @@ Outlooks look_out(const Invocation& invocation,
                 client::list_gpus(std::string{invocation.driver_library}), view(connection)},
                {}};
   const Situation& situation = out.situation;
-  const std::vector<Kind> gpu_kinds = kinds(situation);
-  for (const SlotName& slot : only.empty() ? slots_of(situation) : only) {
+  const std::vector<SlotName> slots = only.empty() ? slots_of(situation) : only;
+  LibraryOutlook library{invocation, situation, slots, thoroughness};
+  const auto add = [&](std::vector<Outlook> rows) {
+    std::move(rows.begin(), rows.end(), std::back_inserter(out.rows));
+  };
+  for (const SlotName& slot : slots) {
     const std::string name{slot.text()};
-    const auto add = [&](std::vector<Outlook> rows) {
-      std::move(rows.begin(), rows.end(), std::back_inserter(out.rows));
-    };
     if (client::find_quantization_slot(name) != nullptr) {
-      add(of_quantization(name, gpu_kinds, situation));
+      add(library.of_quantization(name));
       continue;
     }
     if (const auto obstacle = first_obstacle(name, situation)) {
-      add(without_hub(name, *obstacle, gpu_kinds, situation));
+      add(library.without_hub(name, *obstacle));
       continue;
     }
     const wire::Pin* pin = find_pin(*situation.service, slot.text());
-    for (const Kind& kind : gpu_kinds) {
+    for (Kind& kind : library.kinds()) {
       Outlook hub = ask_for_image({slot, *pin, kind.gpu, situation.policy.deterministic},
                                   *connection, invocation, thoroughness);
-      out.rows.push_back(with_own_kernels(std::move(hub), kind, situation));
+      out.rows.push_back(library.with_own_kernels(std::move(hub), kind));
     }
   }
   for (Outlook& row : out.rows)

@@ -39,6 +39,12 @@ struct Situation {
 // Of `hub`, in the order in which they have to be mended: environment, driver, service, pin, cache.
 std::optional<Obstacle> first_obstacle(std::string_view slot, const Situation& situation);
 
+// `by`: what forbids it, of client::forbidden_by.
+Obstacle forbidden(const std::string& by, std::string_view name);
+
+// An error of client::list_gpus.
+Obstacle without_gpus(const Error& error);
+
 // One slot on one kind of GPU.
 struct Outlook {
   std::string slot;
@@ -53,7 +59,8 @@ struct Outlooks {
   std::vector<Outlook> rows;
 };
 
-// `try_out` also loads each image, which takes a moment and some of the GPU's memory.
+// `try_out` also loads each image and the library's own kernels, which takes a moment and some of
+// the GPU's memory.
 enum class Thoroughness { ask, try_out };
 
 // Of every slot that can be accelerated: those that this release has code for, and those that pins

@@ -14,8 +14,13 @@
 #include "client/lyk.h"
 #include "client/own_file.hpp"
 #include "client/shortage.hpp"
+#include "kernels/image/bytes.hpp"
 #include "kernels/image/choose.hpp"
+#include "kernels/image/cubin.hpp"
+#include "kernels/image/decompress.hpp"
 #include "kernels/image/fatbin.hpp"
+#include "kernels/image/image.hpp"
+#include "kernels/image/ptx.hpp"
 #include "proto/limits.hpp"
 #include "proto/text.hpp"
 #include "proto/unique.hpp"
@@ -48,24 +53,62 @@ Result<std::vector<std::byte>> read_fatbin(const std::string& path) {
   return bytes;
 }
 
-// That the lengths are true, and that something in it runs on the device.
+// An entry, as far as the choice among images looks at it: the architecture and the versions.
+Result<image::Image> read_entry(image::Bytes fatbin, const image::FatbinEntry& entry) {
+  const auto stored = image::piece(fatbin, entry.payload.offset, entry.payload.stored_bytes);
+  if (!stored)
+    return Error{Code::refused, str("image at ", entry.payload.offset, " is outside the file")};
+  LYK_TRY_ASSIGN(const std::vector<std::byte> bytes,
+                 image::decompress(*stored, entry.compression, entry.payload.unpacked_bytes));
+  image::Image out;
+  out.kind = entry.kind;
+  out.arch = entry.arch;
+  if (entry.kind == image::Kind::cubin) {
+    LYK_TRY_ASSIGN(const image::Cubin cubin, image::parse_cubin(bytes));
+    out.toolkit = cubin.toolkit;
+  } else {
+    const std::string_view text = image::as_text(bytes);
+    LYK_TRY_ASSIGN(const image::Ptx ptx, image::parse_ptx(text.substr(0, text.find('\0'))));
+    out.ptx_version = ptx.version;
+  }
+  return out;
+}
+
+// That the lengths are true, and that something in it is for the device and its driver.
 Result<void> check_fatbin(const std::vector<std::byte>& bytes,
                           const std::string& path,
                           const Device& device,
                           std::int32_t number) {
+  const auto damaged = [&](Error error) {
+    error.code = Code::refused;  // not without an image
+    return annotate(std::move(error), quoted(path));
+  };
   if (!image::is_fatbin(bytes))
     return Error{Code::refused, str(quoted(path), ": it is no fatbin")};
   auto entries = image::parse_fatbins(bytes);
-  if (!entries) {
-    entries.error().code = Code::refused;  // damaged, not without an image
-    return annotate(std::move(entries).error(), quoted(path));
+  if (!entries)
+    return damaged(std::move(entries).error());
+  // The versions of machine code are read in a fraction of the time.
+  std::stable_partition(entries->begin(), entries->end(), [](const image::FatbinEntry& entry) {
+    return entry.kind == image::Kind::cubin;
+  });
+  std::string why;
+  for (const image::FatbinEntry& entry : *entries) {
+    if (!entry.unusable.empty() || !image::runs_on(entry.kind, entry.arch, device))
+      continue;
+    auto image = read_entry(bytes, entry);
+    if (!image)
+      return damaged(std::move(image).error());
+    const std::array candidates{image::Candidate{
+        .image = &*image, .file = fatbin_name, .file_bytes = 0, .build = std::nullopt}};
+    const image::Choice choice = image::choose(candidates, device, nullptr);
+    if (choice.chosen)
+      return {};
+    why += str(why.empty() ? "" : "; ", image::explain(choice, candidates));
   }
-  if (std::none_of(entries->begin(), entries->end(), [&](const image::FatbinEntry& entry) {
-        return entry.unusable.empty() && image::runs_on(entry.kind, entry.arch, device);
-      }))
-    return Error{Code::no_image, str("device ", number, ": ", fatbin_name, " has no code for ",
-                                     device.arch.capability())};
-  return {};
+  if (why.empty())
+    why = str(fatbin_name, " has no code for ", device.arch.capability());
+  return Error{Code::no_image, str("device ", number, ": ", why)};
 }
 
 // How many blocks of 256 threads the GPU holds of each kernel: a grid is made from that.

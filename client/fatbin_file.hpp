@@ -29,12 +29,14 @@ public:
 
   // As DeviceCode::Load, of these kernels. The file is looked at before the driver is, which
   // believes every length in it. Errors: not_eligible (out of memory or descriptors), no_image (no
-  // code for this GPU); io and others where it cannot be read or is damaged.
+  // code for this GPU, or the driver is too old for what there is, by the rules of
+  // kernels/image/choose.hpp); io and others where it cannot be read or is damaged.
   Result<std::unique_ptr<Module>> load(const Driver& driver,
                                        std::int32_t number,
                                        std::span<const std::string_view> symbols) const;
 
-  // Whether a GPU could get its code from it, without asking a driver. Errors: as load.
+  // Whether a GPU could get its code from it, without asking a driver: of any version where the
+  // device states none. Errors: as load.
   Result<void> check(const Device& device, std::int32_t number) const;
 
 private:

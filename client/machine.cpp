@@ -5,12 +5,31 @@
 #include <utility>
 
 #include "client/context.hpp"
+#include "client/cuda_ms_deform_attn.hpp"
+#include "client/cuda_quantization.hpp"
 #include "client/device_code.hpp"
 #include "client/module.hpp"
 #include "client/ms_deform_attn.hpp"
+#include "client/quantization.hpp"
 #include "proto/text.hpp"
 
 namespace lyk::client {
+
+namespace {
+
+// In the GPU's primary context.
+template <typename Load>
+Result<void> load_for_a_moment(const std::string& library, std::int32_t gpu, const Load& load) {
+  LYK_TRY_ASSIGN(const Driver driver, open_driver(library));
+  LYK_TRY_ASSIGN(const lyk_cu_device device, find_device(driver.cu, gpu));
+  LYK_TRY_ASSIGN(const PrimaryContext primary, PrimaryContext::retain(driver.cu, device));
+  LYK_TRY_ASSIGN(const CurrentContext current, CurrentContext::enter(driver.cu, primary.get()));
+  LYK_TRY_ASSIGN(const auto module, load(driver));
+  LYK_TRY_CUDA(driver.cu, module_unload(module->handle), "unload the image");
+  return {};
+}
+
+}  // namespace
 
 Result<std::vector<MachineGpu>> list_gpus(const std::string& library) {
   LYK_TRY_ASSIGN(const Driver driver, open_driver(library));
@@ -42,13 +61,24 @@ Result<void> try_to_load(const std::string& library,
                          std::int32_t gpu,
                          const ResolvedImage& image,
                          const LaunchAbi& abi) {
-  LYK_TRY_ASSIGN(const Driver driver, open_driver(library));
-  LYK_TRY_ASSIGN(const lyk_cu_device device, find_device(driver.cu, gpu));
-  LYK_TRY_ASSIGN(const PrimaryContext primary, PrimaryContext::retain(driver.cu, device));
-  LYK_TRY_ASSIGN(const CurrentContext current, CurrentContext::enter(driver.cu, primary.get()));
-  LYK_TRY_ASSIGN(const auto module, load_module(driver, image, abi));
-  LYK_TRY_CUDA(driver.cu, module_unload(module->handle), "unload the image");
+  return load_for_a_moment(library, gpu,
+                           [&](const Driver& driver) { return load_module(driver, image, abi); });
+}
+
+std::span<const std::string_view> own_kernels(std::string_view slot) {
+  if (slot == ms_deform_attn_name)
+    return cuda_ms_deform_attn_symbols();
+  if (find_quantization_slot(slot) != nullptr)
+    return cuda_slot(slot).symbols;
   return {};
+}
+
+Result<void> try_to_load(const std::string& library,
+                         std::int32_t gpu,
+                         const FatbinFile& fatbin,
+                         std::span<const std::string_view> symbols) {
+  return load_for_a_moment(library, gpu,
+                           [&](const Driver& driver) { return fatbin.load(driver, gpu, symbols); });
 }
 
 }  // namespace lyk::client

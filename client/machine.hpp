@@ -1,5 +1,5 @@
 // What a process on this machine could run, for people who ask before one does: the GPUs that the
-// driver knows, and whether it takes an image.
+// driver knows, and whether it takes an image or the library's own kernels.
 // Thread rule: any thread. The driver stays open, and no child of this process can use one.
 #pragma once
 
@@ -11,6 +11,7 @@
 
 #include "client/connection.hpp"
 #include "client/driver.hpp"
+#include "client/fatbin_file.hpp"
 #include "proto/device.hpp"
 #include "proto/launch_abi.hpp"
 #include "proto/result.hpp"
@@ -38,5 +39,14 @@ Result<void> try_to_load(const std::string& library,
                          std::int32_t gpu,
                          const ResolvedImage& image,
                          const LaunchAbi& abi);
+
+// The library's own kernels that calls of `slot` need; empty: `cuda` has no such slot.
+std::span<const std::string_view> own_kernels(std::string_view slot);
+
+// The same with those kernels of a fatbin. Errors: as open_driver and FatbinFile::load.
+Result<void> try_to_load(const std::string& library,
+                         std::int32_t gpu,
+                         const FatbinFile& fatbin,
+                         std::span<const std::string_view> symbols);
 
 }  // namespace lyk::client

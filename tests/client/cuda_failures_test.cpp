@@ -22,8 +22,11 @@ constexpr std::string_view slot = "fake_quant_nvfp4_dynamic";
 // ---- the fatbin
 
 // The answer to a call with that fatbin, and the warnings.
-std::string with_fatbin(const std::string& path, const std::string& says, std::size_t warnings) {
-  return in_child(cuda_variables(), [&]() -> std::string {
+std::string with_fatbin(const std::string& path,
+                        const std::string& says,
+                        std::size_t warnings,
+                        Variables more = {}) {
+  return in_child(cuda_variables(std::move(more)), [&]() -> std::string {
     CudaScene scene{{.fatbin = path}};
     QuantizationCall call{slot};
     fill(call);
@@ -68,6 +71,15 @@ TEST(CudaFailures, OfAFatbinThatIsDamaged) {
 TEST(CudaFailures, OfAFatbinWithoutOneOfTheKernels) {
   EXPECT_EQ(with_fatbin(LYK_IMAGES "/deform.fatbin",
                         "find the kernel lyk_fake_quant_nvfp4_forward_f32", 1),
+            "");
+}
+
+// `status` and `doctor` go by the same rule, so that it is refused here before a driver is asked.
+TEST(CudaFailures, OfADriverThatIsTooOldForTheFatbin) {
+  EXPECT_EQ(with_fatbin(small_fatbin,
+                        "device 0: libreyolo_kernels.fatbin sm_80 (PTX): PTX 9.0, the driver "
+                        "compiles up to 8.7",
+                        1, {{"SOFTCUDA_DRIVER", "12.8"}}),
             "");
 }
 

@@ -17,6 +17,7 @@ OPTIONS.add_argument("--cli", required=True)
 OPTIONS.add_argument("--daemon", required=True)
 OPTIONS.add_argument("--example", required=True, help="the program deform_attn")
 OPTIONS.add_argument("--driver", required=True, type=Path, help="the stand-in libcuda.so.1")
+OPTIONS.add_argument("--fatbin", required=True, help="the library's own kernels")
 OPTIONS.add_argument("--compiled", required=True, help="where the compiled kernel is kept between runs")
 SETTINGS, UNITTEST_WORDS = OPTIONS.parse_known_args()
 PROGRAMS = Programs(SETTINGS.cli, SETTINGS.daemon)
@@ -43,6 +44,11 @@ class Launch(unittest.TestCase):
         # What the hub does is not to be covered up by the library's own kernels.
         return {"LD_LIBRARY_PATH": str(SETTINGS.driver.parent), "SOFTCUDA_PTX_PATH": ":".join(blobs),
                 "LIBREYOLO_KERNELS": "hub", **more}
+
+    def own_machine(self, **more: str) -> dict:
+        """What of it is different where the library's own kernels may run, and are executed."""
+        path = ":".join([self.machine()["SOFTCUDA_PTX_PATH"], SETTINGS.fatbin])
+        return {"LIBREYOLO_KERNELS": "", "SOFTCUDA_PTX_PATH": path.strip(":"), **more}
 
     def run_cli(self, *words: str, exit_code: int = 0, **machine: str):
         ran = self.world.run(*words, **self.machine(**machine))
@@ -122,7 +128,7 @@ class Launch(unittest.TestCase):
         self.assertIn("sm_90 cubin", rows[1]["reason"])
 
     def test_doctor_tells_of_the_librarys_own_kernels(self):
-        rows = self.run_cli("doctor", "--json", LIBREYOLO_KERNELS="").json()["outlook"]
+        rows = self.run_cli("doctor", "--json", **self.own_machine()).json()["outlook"]
         self.assertEqual(len(rows), 11)
         self.assertEqual({row["implementation"] for row in rows}, {"cuda"})
         self.assertIn("; not hub: ", rows[0]["reason"])
@@ -138,13 +144,13 @@ class Launch(unittest.TestCase):
 
     def test_doctor_offers_nothing_where_the_context_is_lost(self):
         self.run_cli("fetch", SLOT)
-        row = self.outlook(exit_code=NO_DRIVER, LIBREYOLO_KERNELS="", SOFTCUDA_FAIL="cuModuleLoadDataEx:1:700")[0]
+        row = self.outlook(exit_code=NO_DRIVER, **self.own_machine(SOFTCUDA_FAIL="cuModuleLoadDataEx:1:700"))[0]
         self.assertEqual((row["implementation"], row["code"]), (None, "cuda"))
 
     def test_doctor_offers_the_librarys_own_kernels_where_the_pins_image_does_not_serve(self):
         self.run_cli("fetch", SLOT)
         for fault in ({"LIBREYOLO_KERNELS_DETERMINISTIC": "1"}, {"SOFTCUDA_FAIL": "cuModuleLoadDataEx:1:200"}):
-            row = self.outlook(LIBREYOLO_KERNELS="", **fault)[0]
+            row = self.outlook(**self.own_machine(**fault))[0]
             self.assertEqual(row["implementation"], "cuda", fault)
             self.assertIn("; not hub: ", row["reason"])
             self.assertNotIn("code", row)
@@ -153,6 +159,28 @@ class Launch(unittest.TestCase):
         self.run_cli("fetch", SLOT)
         row = self.outlook(exit_code=REFUSED, SOFTCUDA_FAIL="cuModuleLoadDataEx:1+:200")[0]
         self.assertIn("CUDA_ERROR_INVALID_IMAGE (200)", row["reason"])
+
+    def test_nobody_says_of_the_librarys_own_kernels_that_they_run_under_a_driver_that_is_too_old(self):
+        machine = self.own_machine(SOFTCUDA_DRIVER="12.8")
+        told = {"doctor": self.run_cli("doctor", "--json", exit_code=THREE, **machine),
+                "status": self.run_cli("status", "--json", **machine)}
+        for command, ran in told.items():
+            rows = ran.json()["outlook"]
+            self.assertEqual({row["implementation"] for row in rows}, {None}, command)
+            for row in rows:
+                self.assertRegex(row["reason"], "the driver (knows 12.8|compiles up to 8.7)", command)
+            self.assertEqual((rows[1]["code"], rows[1]["mend"]), ("no_image", "install a newer NVIDIA driver"))
+
+    def test_doctor_tries_the_librarys_own_kernels_too(self):
+        words = ("doctor", "fake_quant_fp8", "--json")
+        for fault, code in (("cuModuleLoadDataEx:1:200", "refused"), ("cuModuleGetFunction:1:500", "refused"),
+                            ("cuModuleLoadDataEx:1:700", "cuda")):
+            exit_code = NO_DRIVER if code == "cuda" else REFUSED
+            row = self.run_cli(*words, exit_code=exit_code, **self.own_machine(SOFTCUDA_FAIL=fault)).json()["outlook"][0]
+            self.assertEqual((row["implementation"], row["code"]), (None, code), fault)
+        # What no driver was asked about, nobody has tried.
+        status = self.run_cli("status", "--json", **self.own_machine(SOFTCUDA_FAIL="cuModuleLoadDataEx:1:200"))
+        self.assertEqual({row["implementation"] for row in status.json()["outlook"]}, {"cuda"})
 
     def test_fetch_takes_what_this_machines_gpus_need(self):
         fetched = self.run_cli("fetch", SLOT, "--json", SOFTCUDA_DEVICES="sm_86").json()["fetched"][0]
