@@ -5,6 +5,7 @@
 //   launch_bench first        prints the seconds of the first call of a process, all included
 //   launch_bench first_bare   prints what of that is the driver's own
 //   launch_bench allocations  prints how often 1000 calls made the library allocate
+//   launch_bench executed     prints the seconds of a forward of three levels, until it has run
 //
 // needs a service that has ms_deform_attn for 9.0, and a libcuda.so.1; with the stand-in driver and
 // SOFTCUDA_EXECUTE=0 launches are checked and queued, not run. bench/run.py sets that up.
@@ -20,6 +21,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -74,6 +76,7 @@ int find_library(dl_phdr_info* info, std::size_t, void*) {
 struct Gpu {
   lyk_cu_functions cu{};
   lyk_cu_result (*mem_alloc)(lyk_cu_deviceptr* address, std::size_t bytes) = nullptr;
+  lyk_cu_result (*to_device)(lyk_cu_deviceptr to, const void* from, std::size_t bytes) = nullptr;
   lyk_cu_stream stream = nullptr;
 
   Gpu() {
@@ -86,6 +89,7 @@ struct Gpu {
     LYK_CU_OPTIONAL(LYK_FIND)
 #undef LYK_FIND
     mem_alloc = reinterpret_cast<decltype(mem_alloc)>(::dlsym(library, "cuMemAlloc_v2"));
+    to_device = reinterpret_cast<decltype(to_device)>(::dlsym(library, "cuMemcpyHtoD_v2"));
     const auto stream_create = reinterpret_cast<lyk_cu_result (*)(lyk_cu_stream*, unsigned)>(
         ::dlsym(library, "cuStreamCreate"));
     const auto set_current =
@@ -106,28 +110,66 @@ struct Gpu {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): what a tensor calls its data
     return reinterpret_cast<void*>(address);
   }
-  void* floats(std::size_t count) const {
-    return allocate(sizeof(float) * count);
+  template <typename T>
+  void* upload(const std::vector<T>& values) const {
+    void* address = allocate(sizeof(T) * values.size());
+    must(to_device(reinterpret_cast<lyk_cu_deviceptr>(address), values.data(),
+                   sizeof(T) * values.size()));
+    return address;
+  }
+  // Numbers from 0 to 1: locations inside of the levels.
+  void* floats(std::int64_t count) const {
+    std::mt19937 generator{1};
+    std::uniform_real_distribution<float> distribution{0, 1};
+    std::vector<float> values(static_cast<std::size_t>(count));
+    std::generate(values.begin(), values.end(), [&] { return distribution(generator); });
+    return upload(values);
   }
 };
 
-// RF-DETR's decoder: one level of 24 x 24, 300 queries, 16 heads of 16 channels, 2 points.
+struct Shape {
+  std::vector<std::int64_t> sizes;   // height and width of each level
+  std::vector<std::int64_t> starts;  // the first cell of each, and behind them all cells
+  std::int64_t queries = 0, heads = 0, channels = 0, points = 0;
+
+  std::int64_t levels() const { return static_cast<std::int64_t>(starts.size()) - 1; }
+  std::int64_t cells() const { return starts.back(); }
+  std::int64_t samples() const { return queries * heads * levels() * points; }
+};
+
+// RF-DETR's decoder, and RT-DETR's in the shape in which the stand-in driver's speed is stated.
+const Shape one_level{{24, 24}, {0, 576}, 300, 16, 16, 2};
+const Shape three_levels{{80, 80, 40, 40, 20, 20}, {0, 6400, 8000, 8400}, 300, 8, 32, 4};
+
 class Attention {
 public:
-  explicit Attention(const Gpu& gpu)
-      : value_(gpu.floats(147456), lyk::float32, lyk::cuda(0), {1, 576, 16, 16}),
-        shapes_(gpu.allocate(16), lyk::int64, lyk::cuda(0), {1, 2}),
-        starts_(gpu.allocate(8), lyk::int64, lyk::cuda(0), {1}),
-        locations_(gpu.floats(19200), lyk::float32, lyk::cuda(0), {1, 300, 16, 1, 2, 2}),
-        weights_(gpu.floats(9600), lyk::float32, lyk::cuda(0), {1, 300, 16, 1, 2}),
-        output_(gpu.floats(76800), lyk::float32, lyk::cuda(0), {1, 300, 256}) {
+  explicit Attention(const Gpu& gpu, const Shape& shape = one_level)
+      : sizes_(shape.sizes),
+        value_(gpu.floats(shape.cells() * shape.heads * shape.channels),
+               lyk::float32,
+               lyk::cuda(0),
+               {1, shape.cells(), shape.heads, shape.channels}),
+        shapes_(gpu.upload(shape.sizes), lyk::int64, lyk::cuda(0), {shape.levels(), 2}),
+        starts_(gpu.upload(shape.starts), lyk::int64, lyk::cuda(0), {shape.levels()}),
+        locations_(gpu.floats(2 * shape.samples()),
+                   lyk::float32,
+                   lyk::cuda(0),
+                   {1, shape.queries, shape.heads, shape.levels(), shape.points, 2}),
+        weights_(gpu.floats(shape.samples()),
+                 lyk::float32,
+                 lyk::cuda(0),
+                 {1, shape.queries, shape.heads, shape.levels(), shape.points}),
+        output_(gpu.floats(shape.queries * shape.heads * shape.channels),
+                lyk::float32,
+                lyk::cuda(0),
+                {1, shape.queries, shape.heads * shape.channels}) {
     call.value = value_.get();
     call.spatial_shapes = shapes_.get();
     call.level_start_index = starts_.get();
     call.sampling_locations = locations_.get();
     call.attention_weights = weights_.get();
     call.output = output_.get();
-    call.host_spatial_shapes = levels_.data();
+    call.host_spatial_shapes = sizes_.data();
     call.stream = gpu.stream;
   }
   Attention(const Attention&) = delete;
@@ -139,7 +181,7 @@ public:
   lyk_ms_deform_attn_call call = lyk::zeroed<lyk_ms_deform_attn_call>();
 
 private:
-  std::array<std::int64_t, 2> levels_{24, 24};
+  std::vector<std::int64_t> sizes_;
   lyk::Tensor value_, shapes_, starts_, locations_, weights_, output_;
 };
 
@@ -316,6 +358,17 @@ int print_allocations() {
   return 0;
 }
 
+int print_executed() {
+  const Gpu gpu;
+  const Attention attention{gpu, three_levels};
+  must_run(attention.call);  // loads
+  std::printf("%.9f\n", seconds_of([&] {
+                must_run(attention.call);
+                Gpu::must(gpu.cu.stream_synchronize(gpu.stream));
+              }));
+  return 0;
+}
+
 }  // namespace
 
 // NOLINTNEXTLINE(bugprone-exception-escape): whoever measures sees what ended the program
@@ -327,6 +380,8 @@ int main(int argc, char** argv) {
     return print_first_bare();
   if (mode == "allocations")
     return print_allocations();
+  if (mode == "executed")
+    return print_executed();
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv))
     return 2;
