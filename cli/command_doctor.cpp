@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::array<Example, 2> examples{{
     {"doctor", "every slot"},
-    {"doctor ms_deform_attn --json", "one slot, for a script: exit code 0 if it is accelerated"},
+    {"doctor ms_deform_attn --json",
+     "one slot, for a script: exit code 0 if something runs for it"},
 }};
 
 std::string as_json(const Outlooks& outlooks) {
@@ -70,11 +71,12 @@ const Command doctor_command{
     .summary = "what keeps each slot from being accelerated here, and what mends it",
     .positionals = {.min = 0, .max = 64, .usage = "[SLOT...]"},
     .description =
-        "For each slot, on each kind of GPU of this machine: the implementation that a process "
-        "would run,\nor the first thing in its way and the command that mends it. Images, and the "
-        "library's own\nkernels where those would run, are loaded to see that the driver takes "
-        "them; nothing is fetched.\nEnds with 0 if every slot is accelerated, else with the exit "
-        "code of the first obstacle.",
+        "For each slot, on each kind of GPU of this machine: the implementation that a process\n"
+        "would run, or the first thing in its way and the command that mends it. Images, and the\n"
+        "library's own kernels where those would run, are loaded to see that the driver takes\n"
+        "them; nothing is fetched. Without a GPU cpu runs, for host tensors; a driver that fails\n"
+        "is in the way. Ends with 0 if something runs for every slot, else with the exit code of\n"
+        "the first obstacle.",
     .options = {},
     .examples = examples,
     .run = run_doctor,

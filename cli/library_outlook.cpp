@@ -14,6 +14,11 @@ bool has_cuda(std::string_view slot) {
   return !client::own_kernels(slot).empty();
 }
 
+// What has the one has the other.
+bool has_cpu(std::string_view slot) {
+  return has_cuda(slot);
+}
+
 }  // namespace
 
 LibraryOutlook::LibraryOutlook(const Invocation& invocation,
@@ -89,6 +94,14 @@ Outlook LibraryOutlook::with_own_kernels(Outlook row, Kind& kind) {
   return row;
 }
 
+std::optional<Outlook> LibraryOutlook::on_host(const std::string& slot) const {
+  const bool has_no_gpu = !situation_.gpus && situation_.gpus.error().code == Code::no_driver;
+  if (!has_no_gpu || !has_cpu(slot) || !is_allowed(slot, client::cpu_name))
+    return std::nullopt;
+  const std::string why = str("on host tensors: ", situation_.gpus.error().message);
+  return Outlook{slot, {}, std::string{client::cpu_name}, why, {}};
+}
+
 std::vector<Outlook> LibraryOutlook::of_quantization(const std::string& slot) {
   std::vector<Outlook> out;
   out.reserve(kinds_.size());
@@ -96,15 +109,9 @@ std::vector<Outlook> LibraryOutlook::of_quantization(const std::string& slot) {
   for (Kind& kind : kinds_)
     out.push_back(
         with_own_kernels({slot, kind.gpu, {}, {}, forbidden(by, client::cuda_name)}, kind));
-  if (!out.empty())
-    return out;
-  Outlook row{slot, {}, {}, {}, without_gpus(situation_.gpus.error())};
-  if (is_allowed(slot, client::cpu_name)) {
-    row.implementation = client::cpu_name;
-    row.reason = str("on host tensors: ", row.obstacle->error.message);
-    row.obstacle.reset();
-  }
-  return {row};
+  if (out.empty())
+    out.push_back({slot, {}, {}, {}, without_gpus(situation_.gpus.error())});
+  return out;
 }
 
 std::vector<Outlook> LibraryOutlook::without_hub(const std::string& slot,

@@ -37,7 +37,11 @@ public:
   // A row for which they come into question has its GPU afterwards.
   Outlook with_own_kernels(Outlook row, Kind& kind);
 
-  // A slot for which there is no pin: `cuda` on each kind of GPU; without one `cpu`, on the host.
+  // What a machine without a GPU runs: `cpu`, which takes host tensors, and there is nothing to
+  // mend. Empty where there is a GPU, or a driver that fails to say so.
+  std::optional<Outlook> on_host(const std::string& slot) const;
+
+  // A slot for which there is no pin: `cuda` on each kind of GPU.
   std::vector<Outlook> of_quantization(const std::string& slot);
 
   // The slot's rows where something keeps `hub` from every GPU: one without a GPU, unless `cuda`

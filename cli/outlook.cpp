@@ -219,6 +219,10 @@ Outlooks look_out(const Invocation& invocation,
   };
   for (const SlotName& slot : slots) {
     const std::string name{slot.text()};
+    if (auto row = library.on_host(name)) {
+      out.rows.push_back(*std::move(row));
+      continue;
+    }
     if (client::find_quantization_slot(name) != nullptr) {
       add(library.of_quantization(name));
       continue;

@@ -65,7 +65,7 @@ enum class Thoroughness { ask, try_out };
 
 // Of every slot that can be accelerated: those that this release has code for, and those that pins
 // with an ABI name; or of `only`. `hub` before `cuda` on each kind of GPU; `cpu`, for host tensors,
-// where a slot that no pin is for finds no GPU.
+// on a machine without one.
 Outlooks look_out(const Invocation& invocation,
                   Result<client::Connection> connection,
                   const std::vector<SlotName>& only,

@@ -110,7 +110,7 @@ class Launch(unittest.TestCase):
         self.assertEqual(ran.stderr.count("\n"), 1, ran.stderr)
 
     def test_doctor_names_one_obstacle_after_the_other(self):
-        no_driver = self.world.run("doctor", SLOT, "--json", LD_LIBRARY_PATH="")
+        no_driver = self.world.run("doctor", SLOT, "--json", LD_LIBRARY_PATH="", LIBREYOLO_KERNELS="hub")
         self.assertEqual(no_driver.exit_code, NO_DRIVER, no_driver.err)
         self.assertEqual(no_driver.json()["outlook"][0]["code"], "no_driver")
         row = self.outlook(exit_code=THREE)[0]
@@ -132,8 +132,6 @@ class Launch(unittest.TestCase):
         self.assertEqual(len(rows), 11)
         self.assertEqual({row["implementation"] for row in rows}, {"cuda"})
         self.assertIn("; not hub: ", rows[0]["reason"])
-        no_gpu = self.world.run("doctor", "fake_quant_fp8", "--json", LD_LIBRARY_PATH="").json()["outlook"]
-        self.assertEqual([row["implementation"] for row in no_gpu], ["cpu"])
 
     def test_doctor_calls_nothing_runnable_that_is_not_as_deterministic_as_asked(self):
         self.run_cli("fetch", SLOT)
@@ -181,6 +179,25 @@ class Launch(unittest.TestCase):
         # What no driver was asked about, nobody has tried.
         status = self.run_cli("status", "--json", **self.own_machine(SOFTCUDA_FAIL="cuModuleLoadDataEx:1:200"))
         self.assertEqual({row["implementation"] for row in status.json()["outlook"]}, {"cuda"})
+
+    def test_a_machine_without_a_gpu_has_the_processor_and_nothing_to_mend(self):
+        for machine in ({"LD_LIBRARY_PATH": ""}, {"SOFTCUDA_DEVICES": "none"}):
+            rows = self.run_cli("doctor", "--json", **self.own_machine(**machine)).json()["outlook"]
+            self.assertEqual({row["implementation"] for row in rows}, {"cpu"})
+            for row in rows:
+                self.assertRegex(row["reason"], "^on host tensors: ")
+                self.assertNotIn("code", row)
+
+    def test_a_driver_that_fails_is_told_as_what_it_is_whatever_the_slot(self):
+        machine = self.own_machine(SOFTCUDA_FAIL="cuInit:1:999")
+        told = {"doctor": self.run_cli("doctor", "--json", exit_code=REFUSED, **machine),
+                "status": self.run_cli("status", "--json", **machine)}
+        for command, ran in told.items():
+            rows = ran.json()["outlook"]
+            self.assertEqual(len(rows), 11)
+            for row in rows:
+                self.assertEqual((row["implementation"], row["code"]), (None, "refused"), command)
+                self.assertIn("CUDA_ERROR_UNKNOWN (999)", row["reason"], command)
 
     def test_fetch_takes_what_this_machines_gpus_need(self):
         fetched = self.run_cli("fetch", SLOT, "--json", SOFTCUDA_DEVICES="sm_86").json()["fetched"][0]
