@@ -58,7 +58,7 @@ lyk_arguments arguments_of(const lyk_tensor* const* tensors) {
 void test_an_implementation_runs_until_its_owner_ends() {
   float values[2] = {1, 2};
   lyk_tensor_device cpu = lyk::cuda(0);
-  cpu.device_type = LYK_DEVICE_CPU;
+  cpu.device_type = static_cast<decltype(cpu.device_type)>(LYK_DEVICE_CPU);
   lyk::Tensor x{values, lyk::float32, cpu, {2}};
   const lyk_tensor* tensors[] = {x.get()};
   const lyk_arguments arguments = arguments_of(tensors);
