@@ -124,8 +124,11 @@ Result<Runner> Runner::open(Subject subject) {
     LYK_TRY(state->enter_gpu());
   const Subject& given = state->subject;
   state->registry = std::make_unique<client::Registry>(client::Registry::Options{
-      .environment = only(given.environment, given.slot, given.implementation),
-      .built_in = {.driver = given.driver, .images = given.images}});
+      .environment = without_policy(given.environment),
+      .built_in = {.driver = given.driver,
+                   .fatbin = given.fatbin,
+                   .images = given.images,
+                   .names = {given.implementation}}});  // a view of what lives as long
   state->registry->set_message_callback(pass_over, nullptr);
   return Runner{std::move(state)};
 }
@@ -154,19 +157,13 @@ std::string describe(const Verdict& verdict) {
              shortest(difference.expected), ", got ", shortest(difference.got));
 }
 
-client::Environment only(const client::Environment& environment,
-                         std::string_view slot,
-                         std::string_view implementation) {
+client::Environment without_policy(const client::Environment& environment) {
   client::Environment out;
   for (const std::string& variable : environment.variables) {
     const std::string_view name = std::string_view{variable}.substr(0, variable.find('='));
     if (std::find(policy_variables.begin(), policy_variables.end(), name) == policy_variables.end())
       out.variables.push_back(variable);
   }
-  out.variables.push_back(str("LIBREYOLO_KERNELS=", implementation));
-  // Which is never off otherwise.
-  if (implementation != client::reference_name)
-    out.variables.push_back(str("LIBREYOLO_KERNELS_DISABLE=", slot, ':', client::reference_name));
   return out;
 }
 

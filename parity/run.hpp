@@ -4,7 +4,7 @@
 //   LYK_TRY_ASSIGN(Runner runner, Runner::open({.slot = ..., .implementation = "hub", ...}));
 //   LYK_TRY_ASSIGN(const std::vector<Verdict> verdicts, runner.run(set.make(0, Extent::whole)));
 //
-// The registry is one of its own, in which nothing but the implementation under test may run:
+// The registry is one of its own, in which there is nothing but the implementation under test:
 // another one in its place would be no test of it, and what fails here goes on elsewhere.
 // Thread rule: one thread, that of open(): the GPU's context is current in it meanwhile.
 #pragma once
@@ -30,7 +30,8 @@ struct Subject {
   std::string driver;               // the library
   std::optional<std::int32_t> gpu;  // by its number; absent: host tensors
   client::Environment environment;
-  client::ImageSource images;  // of `hub`; empty: the service, as of the environment
+  client::ImageSource images{};  // of `hub`; empty: the service, as of the environment
+  std::string fatbin{};          // of `cuda`; empty: client::find_fatbin
 };
 
 // One output of one call.
@@ -67,9 +68,8 @@ private:
   std::unique_ptr<State> state_;
 };
 
-// What a registry is made with so that only `implementation` may run for `slot`. Pure.
-client::Environment only(const client::Environment& environment,
-                         std::string_view slot,
-                         std::string_view implementation);
+// Without the variables that say which implementations may run: what is asked for here is compared,
+// whatever processes of this user are to run. Pure.
+client::Environment without_policy(const client::Environment& environment);
 
 }  // namespace lyk::parity
