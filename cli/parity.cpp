@@ -64,16 +64,16 @@ void run_case(Seat& seat, const parity::Case& which) {
 // The large cases are made once for all GPUs of an extent.
 void run_cases(const ParityAsked& asked, std::vector<Seat>& seats) {
   ProgressPrinter printer{asked.invocation.terminal, asked.invocation.progress()};
-  for (std::size_t index = 0; index < asked.set.cases; ++index)
+  const std::size_t count = asked.set.count(parity::Implementation::hub);
+  for (std::size_t index = 0; index < count; ++index)
     for (const parity::Extent extent : {parity::Extent::whole, parity::Extent::small}) {
       const auto takes_part = [&](const Seat& seat) {
         return seat.run.extent == extent && seat.runner;
       };
       if (std::none_of(seats.begin(), seats.end(), takes_part))
         continue;
-      printer.show_step(
-          str(asked.set.slot, "  comparing case ", index + 1, " of ", asked.set.cases));
-      const parity::Case which = asked.set.make(index, extent);
+      printer.show_step(str(asked.set.slot, "  comparing case ", index + 1, " of ", count));
+      const parity::Case which = asked.set.make(index, extent, parity::Implementation::hub);
       for (Seat& seat : seats)
         if (takes_part(seat))
           run_case(seat, which);

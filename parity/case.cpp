@@ -1,8 +1,8 @@
 #include "parity/case.hpp"
 
-#include <cstring>
 #include <utility>
 
+#include "client/environment.hpp"
 #include "proto/check.hpp"
 #include "proto/text.hpp"
 
@@ -10,11 +10,10 @@ namespace lyk::parity {
 
 namespace {
 
-constexpr lyk_dtype float32{LYK_DTYPE_FLOAT, 32, 1};
 constexpr lyk_dtype int64{LYK_DTYPE_INT, 64, 1};
 
 template <typename T>
-std::vector<std::byte> bytes_of(std::span<const T> values) {
+std::vector<std::byte> copy_of(std::span<const T> values) {
   const auto bytes = std::as_bytes(values);
   return {bytes.begin(), bytes.end()};
 }
@@ -25,23 +24,57 @@ std::string_view name(Extent extent) {
   return extent == Extent::whole ? "whole" : "small";
 }
 
+std::string_view name(Implementation implementation) {
+  switch (implementation) {
+    case Implementation::hub:
+      return client::hub_name;
+    case Implementation::cuda:
+      return client::cuda_name;
+    case Implementation::cpu:
+      return client::cpu_name;
+  }
+  return {};
+}
+
 Tensor float_tensor(std::string_view name,
                     std::vector<std::int64_t> shape,
                     std::span<const float> values) {
+  return float_tensor(name, ElementType::float32, std::move(shape), values);
+}
+
+Tensor float_tensor(std::string_view name,
+                    ElementType type,
+                    std::vector<std::int64_t> shape,
+                    std::span<const float> values) {
   LYK_CHECK(element_count(shape) == values.size());
-  return {name, float32, std::move(shape), bytes_of(values)};
+  return {name, dtype_of(type), std::move(shape), bytes_of(type, values)};
 }
 
 Tensor int64_tensor(std::string_view name,
                     std::vector<std::int64_t> shape,
                     std::span<const std::int64_t> values) {
   LYK_CHECK(element_count(shape) == values.size());
-  return {name, int64, std::move(shape), bytes_of(values)};
+  return {name, int64, std::move(shape), copy_of(values)};
 }
 
-Tensor unwritten_tensor(std::string_view name, std::vector<std::int64_t> shape) {
-  const std::size_t bytes = element_count(shape) * sizeof(float);
-  return {name, float32, std::move(shape), std::vector<std::byte>(bytes, std::byte{0xff})};
+Tensor byte_tensor(std::string_view name,
+                   const lyk_dtype& dtype,
+                   std::vector<std::int64_t> shape,
+                   std::span<const std::uint8_t> bytes) {
+  LYK_CHECK(dtype.bits == 8 && element_count(shape) == bytes.size());
+  return {name, dtype, std::move(shape), copy_of(bytes)};
+}
+
+Tensor unwritten_tensor(std::string_view name, std::vector<std::int64_t> shape, ElementType type) {
+  const std::size_t bytes = element_count(shape) * bytes_per_element(type);
+  return {name, dtype_of(type), std::move(shape), std::vector<std::byte>(bytes, std::byte{0xff})};
+}
+
+std::vector<std::int64_t> signed_shape(std::initializer_list<std::size_t> sizes) {
+  std::vector<std::int64_t> out;
+  for (const std::size_t size : sizes)
+    out.push_back(static_cast<std::int64_t>(size));
+  return out;
 }
 
 std::size_t element_count(const std::vector<std::int64_t>& shape) {
@@ -49,14 +82,6 @@ std::size_t element_count(const std::vector<std::int64_t>& shape) {
   for (const std::int64_t size : shape)
     count *= static_cast<std::size_t>(size);
   return count;
-}
-
-std::vector<double> numbers(const lyk_dtype& dtype, std::span<const std::byte> bytes) {
-  LYK_CHECK(dtype.code == LYK_DTYPE_FLOAT && dtype.bits == 32);
-  std::vector<float> values(bytes.size() / sizeof(float));
-  if (!values.empty())
-    std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
-  return {values.begin(), values.end()};
 }
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "client/lyk.h"
+#include "parity/elements.hpp"
 
 namespace lyk::parity {
 
@@ -22,12 +24,27 @@ namespace lyk::parity {
 enum class Extent { whole, small };
 std::string_view name(Extent extent);
 
+// Whom a case is for. Inputs that two of them take are the same; what is expected is not, since
+// PyTorch computes some of it in other roundings on CUDA than on a CPU.
+enum class Implementation { hub, cuda, cpu };
+std::string_view name(Implementation implementation);  // as the registry has it
+
+// Whether a zero of the other sign is another number.
+enum class Zeros { alike, apart };
+
 // How far an element may be from what is expected: |got - expected| <= absolute + relative *
-// |expected|. Two zeros: it must be equal, where NaN equals NaN and -0 equals 0.
+// |expected|. Without a tolerance it must be equal. NaN equals NaN.
 struct Gate {
   double relative = 0;
   double absolute = 0;
+  Zeros zeros = Zeros::alike;
+
+  bool has_tolerance() const { return relative > 0 || absolute > 0; }
 };
+
+// What the quantization slots are held to. The oracle has the bits of LibreYOLO's reference, the
+// sign of a zero among them; which NaN it is says nothing there, as processors differ in it.
+inline constexpr Gate bit_for_bit{.zeros = Zeros::apart};
 
 struct Tensor {
   std::string_view name;
@@ -44,7 +61,7 @@ struct Expected {
 };
 
 struct Call {
-  std::string_view pass;  // "forward", "backward"
+  std::string_view pass;  // "forward", "backward", "deterministic backward"
   std::uint32_t operation = LYK_FORWARD;
   std::uint32_t flags = 0;
   std::vector<std::optional<Tensor>> tensors;  // absent: an optional one that is left out
@@ -61,15 +78,26 @@ struct Case {
 Tensor float_tensor(std::string_view name,
                     std::vector<std::int64_t> shape,
                     std::span<const float> values);
+// Of rounded_to's values.
+Tensor float_tensor(std::string_view name,
+                    ElementType type,
+                    std::vector<std::int64_t> shape,
+                    std::span<const float> values);
 Tensor int64_tensor(std::string_view name,
                     std::vector<std::int64_t> shape,
                     std::span<const std::int64_t> values);
+// Elements of one byte, which no call writes.
+Tensor byte_tensor(std::string_view name,
+                   const lyk_dtype& dtype,
+                   std::vector<std::int64_t> shape,
+                   std::span<const std::uint8_t> bytes);
 // A tensor of floats that a call writes: NaN all over, so that what it leaves out shows.
-Tensor unwritten_tensor(std::string_view name, std::vector<std::int64_t> shape);
+Tensor unwritten_tensor(std::string_view name,
+                        std::vector<std::int64_t> shape,
+                        ElementType type = ElementType::float32);
 
+std::vector<std::int64_t> signed_shape(std::initializer_list<std::size_t> sizes);
 std::size_t element_count(const std::vector<std::int64_t>& shape);
-// The elements of a tensor of this dtype as numbers. REQUIRES: a dtype that is made above.
-std::vector<double> numbers(const lyk_dtype& dtype, std::span<const std::byte> bytes);
 
 // "2 x 3 x 8"; "[1, 2, 7]", the place of an element by its number.
 std::string shape_text(const std::vector<std::int64_t>& shape);

@@ -12,7 +12,9 @@ namespace lyk::parity {
 struct Difference {
   std::size_t elements = 0;
   std::size_t wrong = 0;      // elements that the gate does not let through
-  double greatest_error = 0;  // |got - expected| of all elements; infinite for NaN beside none
+  double greatest_error = 0;  // |got - expected| of all elements; infinite for NaN beside none,
+                              // and none between zeros of either sign, which may be wrong all the
+                              // same
   std::size_t worst = 0;      // the element that uses most of its tolerance, and of it:
   double expected = 0;
   double got = 0;

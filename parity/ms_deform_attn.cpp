@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/cuda_ms_deform_attn.hpp"
 #include "parity/random.hpp"
 #include "parity/sets.hpp"
 #include "proto/check.hpp"
@@ -232,13 +233,6 @@ std::shared_ptr<const void> make_parameters(const Inputs& in) {
   return {made, &made->value};
 }
 
-std::vector<std::int64_t> signed_shape(std::initializer_list<std::size_t> sizes) {
-  std::vector<std::int64_t> out;
-  for (const std::size_t size : sizes)
-    out.push_back(static_cast<std::int64_t>(size));
-  return out;
-}
-
 struct Shapes {
   explicit Shapes(const slots::MsDeformAttnSizes& s)
       : value(signed_shape({s.batch, s.cells, s.heads, s.channels})),
@@ -318,17 +312,46 @@ Call backward_call(const Inputs& in, const InDouble& reference) {
   return call;
 }
 
-Case make_case(std::size_t index, Extent extent) {
+// What decides about the workspace.
+lyk_tensor as_on_gpu(const Tensor& tensor) {
+  lyk_tensor out{};
+  out.device = {LYK_DEVICE_CUDA, 0};
+  out.ndim = static_cast<std::int32_t>(tensor.shape.size());
+  out.dtype = tensor.dtype;
+  // DLPack's shapes are not const; nobody writes them.
+  out.shape = const_cast<std::int64_t*>(tensor.shape.data());  // NOLINT(*-const-cast)
+  return out;
+}
+
+// Other kernels of `cuda`. It adds nothing atomically, so that the same is expected.
+Call deterministic_call(const Call& backward) {
+  Call out = backward;
+  out.pass = "deterministic backward";
+  out.flags = LYK_DETERMINISTIC;
+  out.workspace_bytes = client::cuda_ms_deform_attn_backward_bytes(
+      as_on_gpu(*out.tensors[LYK_MS_DEFORM_ATTN_VALUE]),
+      as_on_gpu(*out.tensors[LYK_MS_DEFORM_ATTN_SAMPLING_LOCATIONS]), out.flags);
+  return out;
+}
+
+std::size_t count_cases(Implementation /*implementation*/) {
+  return rows.size();
+}
+
+Case make_case(std::size_t index, Extent extent, Implementation implementation) {
   LYK_CHECK(index < rows.size());
   const Row& row = rows[index];
   const Inputs inputs = make_inputs(row, extent);
   const InDouble reference{inputs};
-  return {.name = std::string{row.name},
-          .calls = {forward_call(inputs, reference), backward_call(inputs, reference)}};
+  Case out{.name = std::string{row.name},
+           .calls = {forward_call(inputs, reference), backward_call(inputs, reference)}};
+  if (implementation == Implementation::cuda)
+    out.calls.push_back(deterministic_call(out.calls.back()));
+  return out;
 }
 
 }  // namespace
 
-const Set ms_deform_attn_set{.slot = slot, .cases = rows.size(), .make = make_case};
+const Set ms_deform_attn_set{.slot = slot, .count = count_cases, .make = make_case};
 
 }  // namespace lyk::parity

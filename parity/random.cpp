@@ -1,15 +1,32 @@
 #include "parity/random.hpp"
 
+#include <array>
+
 namespace lyk::parity {
 
-std::uint32_t crc32(std::string_view text) {
+namespace {
+
+// What a byte makes of the rest, for a set's millions of them.
+constexpr std::array<std::uint32_t, 256> make_table() {
   constexpr std::uint32_t polynomial = 0xedb88320;
-  std::uint32_t rest = 0xffffffff;
-  for (const char letter : text) {
-    rest ^= static_cast<unsigned char>(letter);
+  std::array<std::uint32_t, 256> out{};
+  for (std::uint32_t byte = 0; byte < out.size(); ++byte) {
+    std::uint32_t rest = byte;
     for (int bit = 0; bit < 8; ++bit)
       rest = rest >> 1U ^ ((rest & 1U) != 0 ? polynomial : 0);
+    out[byte] = rest;
   }
+  return out;
+}
+
+constexpr std::array<std::uint32_t, 256> table = make_table();
+
+}  // namespace
+
+std::uint32_t crc32(std::string_view text, std::uint32_t before) {
+  std::uint32_t rest = ~before;
+  for (const char letter : text)
+    rest = rest >> 8U ^ table[(rest ^ static_cast<unsigned char>(letter)) & 0xffU];
   return ~rest;
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
 #include <limits>
 
 namespace lyk::parity {
@@ -32,6 +33,15 @@ TEST(Compare, WithoutAToleranceEverythingMustBeEqual) {
   EXPECT_EQ(differs.share, infinity);
 }
 
+TEST(Compare, BitForBitAZeroOfTheOtherSignIsAnotherNumber) {
+  const Difference differs = of_one(0, -0.0, bit_for_bit);
+  EXPECT_FALSE(differs.passed());
+  EXPECT_EQ(differs.greatest_error, 0);
+  EXPECT_EQ(differs.share, infinity);
+  EXPECT_TRUE(of_one(-0.0, -0.0, bit_for_bit).passed());
+  EXPECT_TRUE(of_one(nan, -nan, bit_for_bit).passed());
+}
+
 TEST(Compare, WhatIsNoNumberIsNearToNothingElse) {
   struct Row {
     double expected;
@@ -43,11 +53,12 @@ TEST(Compare, WhatIsNoNumberIsNearToNothingElse) {
                                      {infinity, 1, false},
                                      {1, infinity, false},
                                      {nan, 1, false},
-                                     {1, nan, false}}};
+                                     {1, -nan, false}}};
   for (const Row& row : rows) {
     const Difference difference = of_one(row.expected, row.got, gate);
     EXPECT_EQ(difference.passed(), row.passed) << row.expected << ' ' << row.got;
     EXPECT_EQ(difference.greatest_error, row.passed ? 0 : infinity);
+    EXPECT_FALSE(std::isnan(difference.got) && std::signbit(difference.got));
   }
 }
 

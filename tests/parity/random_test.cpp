@@ -8,6 +8,7 @@ namespace {
 TEST(Random, IsSeededByTheCrcThatZlibHas) {
   EXPECT_EQ(crc32(""), 0U);
   EXPECT_EQ(crc32("123456789"), 0xcbf43926U);
+  EXPECT_EQ(crc32("6789", crc32("12345")), 0xcbf43926U);
 }
 
 TEST(Random, IsTheSameForALabelEverywhere) {

@@ -9,42 +9,71 @@
 
 #include "client/machine.hpp"
 #include "client/ms_deform_im2col.hpp"
+#include "client/quantization.hpp"
 #include "proto/launch_abi.hpp"
+#include "tests/parity/pinned_inputs.hpp"
 
 namespace lyk::parity {
 namespace {
 
-TEST(Sets, ThereIsOneForEverySlotThatAPinCanServe) {
-  for (const std::string_view slot : client::launchable_slots())
+TEST(Sets, ThereIsOneForEverySlotThatThereIsCodeFor) {
+  std::size_t slots = 0;
+  for (const std::string_view slot : client::launchable_slots()) {
     EXPECT_NE(find_set(slot), nullptr) << slot;
+    ++slots;
+  }
+  for (const client::QuantizationSlot& slot : client::quantization_slots()) {
+    EXPECT_NE(find_set(slot.name), nullptr) << slot.name;
+    ++slots;
+  }
+  EXPECT_EQ(sets().size(), slots);
   EXPECT_EQ(find_set("nms"), nullptr);
 }
 
+void expect_whole(const Case& made) {
+  EXPECT_FALSE(made.calls.empty()) << made.name;
+  for (const Call& call : made.calls) {
+    EXPECT_FALSE(call.expected.empty()) << made.name;
+    for (const Expected& expected : call.expected) {
+      ASSERT_LT(expected.tensor, call.tensors.size());
+      ASSERT_TRUE(call.tensors[expected.tensor]);
+      EXPECT_EQ(expected.values.size(), element_count(call.tensors[expected.tensor]->shape));
+      // What is within a tolerance of something that is no number would be within it of nothing.
+      for (const double value : expected.values)
+        ASSERT_TRUE(std::isfinite(value) || !expected.gate.has_tolerance()) << made.name;
+    }
+  }
+}
+
+// Those for `cuda`, of which the others have a part.
 TEST(Sets, EveryCaseIsWholeAndHasANameOfItsOwn) {
   for (const Set& set : sets()) {
+    const testing::ScopedTrace trace{__FILE__, __LINE__, std::string{set.slot}};
     std::set<std::string> names;
-    for (std::size_t index = 0; index < set.cases; ++index) {
-      const Case made = set.make(index, Extent::small);
+    for (std::size_t index = 0; index < set.count(Implementation::cuda); ++index) {
+      const Case made = set.make(index, Extent::small, Implementation::cuda);
       EXPECT_TRUE(names.insert(made.name).second) << made.name;
-      for (const Call& call : made.calls) {
-        EXPECT_FALSE(call.expected.empty()) << made.name;
-        for (const Expected& expected : call.expected) {
-          ASSERT_LT(expected.tensor, call.tensors.size());
-          ASSERT_TRUE(call.tensors[expected.tensor]);
-          EXPECT_EQ(expected.values.size(), element_count(call.tensors[expected.tensor]->shape));
-          for (const double value : expected.values)
-            ASSERT_TRUE(std::isfinite(value)) << made.name;
-        }
-      }
+      expect_whole(made);
     }
+  }
+}
+
+TEST(Sets, WhatGoesInIsTheSameEverywhere) {
+  ASSERT_EQ(test::pinned_inputs.size(), sets().size());
+  for (const test::PinnedInputs& pinned : test::pinned_inputs) {
+    const Set& set = *find_set(pinned.slot);
+    std::uint32_t crc = 0;
+    for (std::size_t index = 0; index < set.count(Implementation::cuda); ++index)
+      crc = test::crc_of_inputs(set.make(index, Extent::small, Implementation::cuda), crc);
+    EXPECT_EQ(crc, pinned.small) << pinned.slot << ": 0x" << std::hex << crc;
   }
 }
 
 TEST(Sets, EveryKernelOfAttentionIsCompared) {
   const Set& set = *find_set("ms_deform_attn");
   std::set<std::size_t> chosen{client::deform_forward_kernel().index};
-  for (std::size_t index = 0; index < set.cases; ++index) {
-    const Case made = set.make(index, Extent::small);
+  for (std::size_t index = 0; index < set.count(Implementation::hub); ++index) {
+    const Case made = set.make(index, Extent::small, Implementation::hub);
     const Tensor& value = *made.calls.front().tensors[LYK_MS_DEFORM_ATTN_VALUE];
     chosen.insert(client::deform_backward_kernel(value.shape[3]).index);
   }
@@ -53,8 +82,8 @@ TEST(Sets, EveryKernelOfAttentionIsCompared) {
 
 TEST(Sets, ACaseIsTheSameEveryTime) {
   const Set& set = *find_set("ms_deform_attn");
-  const Case first = set.make(0, Extent::whole);
-  const Case again = set.make(0, Extent::whole);
+  const Case first = set.make(0, Extent::whole, Implementation::hub);
+  const Case again = set.make(0, Extent::whole, Implementation::hub);
   ASSERT_EQ(first.calls.size(), again.calls.size());
   for (std::size_t i = 0; i < first.calls.size(); ++i)
     for (std::size_t t = 0; t < first.calls[i].tensors.size(); ++t)
@@ -66,7 +95,7 @@ TEST(Sets, ACaseIsTheSameEveryTime) {
 // The gradient of a location jumps there, and either side is right.
 TEST(Sets, NoSampleOfAttentionIsNearToAWholePixel) {
   const Set& set = *find_set("ms_deform_attn");
-  const Case made = set.make(0, Extent::whole);
+  const Case made = set.make(0, Extent::whole, Implementation::hub);
   const Call& call = made.calls.front();
   const auto& parameters =
       *static_cast<const lyk_ms_deform_attn_parameters*>(call.parameters.get());
