@@ -3,7 +3,7 @@
 
 #include "cli/command.hpp"
 #include "cli/output.hpp"
-#include "cli/parity.hpp"
+#include "cli/parity_report.hpp"
 #include "cli/service.hpp"
 #include "cli/state_names.hpp"
 #include "proto/text.hpp"

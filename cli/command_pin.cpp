@@ -11,6 +11,7 @@
 #include "cli/file.hpp"
 #include "cli/output.hpp"
 #include "cli/parity.hpp"
+#include "cli/parity_report.hpp"
 #include "cli/pin_file.hpp"
 #include "cli/progress.hpp"
 #include "cli/service.hpp"
@@ -241,7 +242,7 @@ Result<Parity> demand_parity(const Invocation& invocation,
     return parity_not_run("there is no parity set of this slot");
   auto runs = run_parity({.invocation = invocation,
                           .set = *set,
-                          .implementation = client::hub_name,
+                          .implementation = parity::Implementation::hub,
                           .resolve = [&](const Device& device) {
                             return resolve_candidate(connection, slot, reply, device);
                           }});
@@ -304,9 +305,9 @@ std::string kept_text(const std::vector<std::string>& keys) {
 std::string parity_line(const Parity& parity) {
   std::string out;
   for (const ParityRun& run : parity.runs)
-    out +=
-        str(out.empty() ? "passed on " : "; ", run.gpu.number, ": ", printable(run.gpu.name), ", ",
-            parity::name(run.extent), " set, greatest error ", short_number(run.greatest_error()));
+    out += str(out.empty() ? "passed on " : "; ", run.gpu->number, ": ", printable(run.gpu->name),
+               ", ", parity::name(run.extent), " set, greatest error ",
+               short_number(run.greatest_error()));
   return parity.not_run.empty() ? out : printable(parity.not_run);
 }
 

@@ -1,6 +1,6 @@
-// The parity set of a slot on the GPUs of this machine: what `parity` prints and what `pin`
-// demands. An image is compared that the caller has received beforehand, so that what is recorded
-// is what was launched. Thread rule: one thread.
+// The parity set of a slot on the GPUs of this machine, or on its processors: what `parity` prints
+// and what `pin` demands. Of `hub` an image is compared that the caller has received beforehand, so
+// that what is recorded is what was launched. Thread rule: one thread.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "cli/command.hpp"
-#include "cli/json_document.hpp"
 #include "cli/output.hpp"
 #include "cli/progress.hpp"
 #include "client/connection.hpp"
@@ -30,11 +29,13 @@ struct ParityCase {
   bool passed() const;
 };
 
-// On one GPU.
+// On one GPU, or on the processors.
 struct ParityRun {
-  client::MachineGpu gpu;
+  parity::Implementation implementation = parity::Implementation::hub;
+  std::optional<client::MachineGpu> gpu;  // absent: `processors`
+  client::Processors processors;
   parity::Extent extent = parity::Extent::whole;
-  std::optional<Digest> image;    // absent: there was none to run
+  std::optional<Digest> image;    // of `hub`; absent: there was none to run
   std::vector<ParityCase> cases;  // those that ran to their end
   Result<void> ran;               // why the others did not
 
@@ -46,38 +47,21 @@ struct ParityRun {
 struct ParityAsked {
   const Invocation& invocation;
   const parity::Set& set;
-  std::string_view implementation;
-  // What a process with that device would be handed.
-  std::function<Result<client::ResolvedImage>(const Device& device)> resolve;
+  parity::Implementation implementation;
+  // Of `hub`: what a process with that device would be handed.
+  std::function<Result<client::ResolvedImage>(const Device& device)> resolve{};
 };
 
-// Each GPU in the order of its number. Errors: as client::list_gpus.
+// Each GPU in the order of its number; of `cpu`, which needs none, the processors. Errors: as
+// client::list_gpus.
 Result<std::vector<ParityRun>> run_parity(const ParityAsked& asked);
 
-// "device 1 (NVIDIA H100 PCIe)".
+// "device 1 (NVIDIA H100 PCIe)", "processors (avx512, 8 threads)".
 std::string device_text(const ParityRun& run);
+std::string processors_text(const client::Processors& processors);
 
-// The worst that is wrong, as one line that begins with the GPU; ok where all is well. What differs
-// is refused, and worse than what did not run, which is as it was.
+// The worst that is wrong, as one line that begins with the place; ok where all is well. What
+// differs is refused, and worse than what did not run, which is as it was.
 Result<void> check_parity(const std::vector<ParityRun>& runs);
-
-// What a pin says of the runs that passed: one for each image and kind of GPU, with the greatest
-// error of them all.
-std::vector<wire::ParityRecord> parity_records(const std::vector<ParityRun>& runs);
-
-// "[[parity]]" tables for the pin file.
-std::string parity_toml(const std::vector<wire::ParityRecord>& records);
-
-// An array of them, for the key before.
-void add_parity_records(JsonDocument& document, const std::vector<wire::ParityRecord>& records);
-
-// The member "gpus" of parity's document.
-void add_parity_runs(JsonDocument& document, const std::vector<ParityRun>& runs);
-
-// One GPU for people: the record, and a row for each output of each case.
-std::string parity_text(const ParityRun& run, Colours colours);
-
-// "1.19e-07", three digits.
-std::string short_number(double number);
 
 }  // namespace lyk::cli

@@ -11,6 +11,8 @@
 #include "client/module.hpp"
 #include "client/ms_deform_attn.hpp"
 #include "client/quantization.hpp"
+#include "kernels/cpu/granted_threads.hpp"
+#include "kernels/cpu/instruction_set.hpp"
 #include "proto/text.hpp"
 
 namespace lyk::client {
@@ -45,6 +47,11 @@ Result<std::vector<MachineGpu>> list_gpus(const std::string& library) {
     out.push_back(std::move(gpu));
   }
   return out;
+}
+
+Processors describe_processors() {
+  const auto best = static_cast<std::size_t>(cpu::best_instruction_set());
+  return {.instructions = cpu::instruction_set_names[best], .threads = cpu::granted_threads()};
 }
 
 std::span<const std::string_view> launchable_slots() {

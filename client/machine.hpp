@@ -3,6 +3,7 @@
 // Thread rule: any thread. The driver stays open, and no child of this process can use one.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -26,6 +27,14 @@ struct MachineGpu {
 
 // Errors: no_driver (there is none, or it knows no GPU), and as open_driver. Makes no context.
 Result<std::vector<MachineGpu>> list_gpus(const std::string& library);
+
+// What the implementation `cpu` of this process computes with.
+struct Processors {
+  std::string_view instructions;  // the best set of this machine: "avx512", "avx2", "baseline"
+  std::size_t threads = 1;        // at most
+};
+
+Processors describe_processors();
 
 // Whether this release has a call for `slot`, so that an image of it can be run.
 bool has_launcher(std::string_view slot);

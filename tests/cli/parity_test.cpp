@@ -1,43 +1,19 @@
-// What is said of runs that are over. That they run is shown on the stand-in driver:
+// What runs of parity sets come to. That they run on a GPU is shown on the stand-in driver:
 // tests/e2e/parity_test.py.
 #include "cli/parity.hpp"
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
+#include "tests/cli/cli_run.hpp"
+#include "tests/cli/parity_runs.hpp"
 
 namespace lyk::cli {
 namespace {
 
-constexpr std::string_view image =
-    "cbc376bc4b7547cfcf91b256f459bbfce4133c9f3bd98ff1cabec785f6860111";
-
-// A run of one case with one output of one element.
-ParityRun run_on(std::int32_t number, std::string_view arch, double error, std::size_t wrong = 0) {
-  ParityRun run;
-  run.gpu = {.number = number,
-             .name = "NVIDIA H100 PCIe",
-             .device = {.arch = Arch::parse(arch).value(), .driver = CudaVersion{13, 0}}};
-  run.image = Digest::parse(image).value();
-  parity::Verdict verdict;
-  verdict.pass = "forward";
-  verdict.output = "output";
-  verdict.shape = {1};
-  verdict.difference.elements = 1;
-  verdict.difference.wrong = wrong;
-  verdict.difference.greatest_error = error;
-  run.cases.push_back({"one", {std::move(verdict)}});
-  return run;
-}
-
-ParityRun without_image_on(std::int32_t number) {
-  ParityRun run = run_on(number, "7.5", 0);
-  run.image.reset();
-  run.cases.clear();
-  run.ran = Error{Code::no_image, "no image for 7.5"};
-  return run;
-}
+using test::on_processors;
+using test::own_code_on_gpu;
+using test::run_on;
+using test::without_image_on;
 
 TEST(Parity, WhatDiffersIsWorseThanWhatDidNotRun) {
   EXPECT_TRUE(check_parity({run_on(0, "9.0", 1e-7)}));
@@ -61,24 +37,43 @@ TEST(Parity, ACaseThatDiffersCountsThoughALaterOneDidNotRun) {
   EXPECT_FALSE(run.passed());
 }
 
-TEST(Parity, GpusOfOneKindHaveOneRecordWithTheirGreatestError) {
-  const auto records = parity_records(
-      {run_on(0, "9.0", 1e-7), run_on(1, "9.0", 3e-7), run_on(2, "12.0", 0), without_image_on(3)});
-  ASSERT_EQ(records.size(), 2U);
-  EXPECT_EQ(records[0].greatest_error, "3e-07");
-  EXPECT_EQ(records[1].arch.capability(), "12.0");
-  EXPECT_EQ(records[1].greatest_error, "0");
+TEST(Parity, WhatHasToBeTheSameIsNotBeyondATolerance) {
+  const auto on_gpu = check_parity({own_code_on_gpu(1)});
+  ASSERT_FALSE(on_gpu);
+  EXPECT_EQ(on_gpu.error().message,
+            "device 0 (NVIDIA H100 PCIe): 1 of 1 cases differ from the reference; 'one': forward "
+            "output 1 at [0]: expected 0, got -0, 1 of 1 elements are not the same");
+  const auto on_host = check_parity({on_processors(1)});
+  ASSERT_FALSE(on_host);
+  EXPECT_TRUE(on_host.error().message.starts_with(
+      "processors (avx2, 8 threads): 1 of 1 cases differ from the reference; "))
+      << on_host.error().message;
+  EXPECT_TRUE(check_parity({own_code_on_gpu(), on_processors()}));
 }
 
-// The file that the service's own parser is tested with (tests/fetcher/pin_test.cpp).
-TEST(Parity, RecordsStandInAPinAsTheServiceReadsThem) {
-  ParityRun small = run_on(1, "12.0", 0);
-  small.extent = parity::Extent::small;
-  const std::string written = parity_toml(parity_records({run_on(0, "9.0", 1.1920929e-07), small}));
-  std::ifstream file{LYK_SOURCE_DIR "/tests/data/pins/y_parity.toml"};
-  const std::string pin{std::istreambuf_iterator<char>{file}, {}};
-  ASSERT_GT(pin.size(), written.size());
-  EXPECT_EQ(pin.substr(pin.size() - written.size()), written);
+// ---- the command
+
+TEST(Parity, WithoutAGpuTheProcessorsAreCompared) {
+  const test::Ran ran = test::run_cli({"parity", "unpack_nvfp4", "--json"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
+  for (const char* member : {"\"implementation\": \"cpu\"", "\"passed\": true", "\"gpus\": []",
+                             "\"processors\": {", "\"set\": \"whole\"", "\"greatest_error\": 0"})
+    EXPECT_NE(ran.out.find(member), std::string::npos) << member;
+  EXPECT_EQ(ran.err, "");
+}
+
+TEST(Parity, WhatIsAskedForIsNotReplacedBySomethingElse) {
+  const test::Ran cuda = test::run_cli({"parity", "unpack_nvfp4", "--implementation", "cuda"});
+  EXPECT_EQ(cuda.exit_code, 7);
+  EXPECT_NE(cuda.err.find("no driver: "), std::string::npos) << cuda.err;
+  const test::Ran hub = test::run_cli({"parity", "ms_deform_attn"});
+  EXPECT_EQ(hub.exit_code, 7) << hub.err;
+  const test::Ran none = test::run_cli({"parity", "unpack_nvfp4", "--implementation", "hub"});
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_EQ(
+      none.err,
+      "libreyolo-kernels: slot 'unpack_nvfp4': no implementation 'hub' can be compared; there "
+      "are cuda, cpu\n");
 }
 
 }  // namespace

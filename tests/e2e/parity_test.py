@@ -60,6 +60,22 @@ class Parity(unittest.TestCase):
         self.assertEqual(gpu["greatest_error"], max(output["greatest_error"] for output in outputs))
         self.assertEqual([output for output in outputs if output["wrong"]], [])
 
+    def test_the_librarys_own_code_needs_no_pin_and_no_service(self):
+        alone = {"LIBREYOLO_KERNELS_SOCKET": "/nowhere/socket", "LIBREYOLO_KERNELS": "off",
+                 # The twin of what the stand-in cannot run: its machine code.
+                 "SOFTCUDA_PTX_PATH": str(Path(SETTINGS.cli).parent.parent / "lib" / "libreyolo_kernels.fatbin")}
+        document = self.run_cli("parity", "fake_quant_mxfp4_weight", "--json", **alone).json()
+        self.assertEqual((document["implementation"], document["passed"]), ("cuda", True))
+        (gpu,) = document["gpus"]
+        self.assertEqual((gpu["image"], gpu["arch"], gpu["set"], gpu["greatest_error"]), (None, "9.0", "small", 0))
+        self.assertRegex(gpu["library"], r"^\d+\.\d+\.\d+$")
+
+    def test_the_processors_are_compared_without_a_gpu(self):
+        document = self.run_cli("parity", "unpack_int_grouped", "--json", LD_LIBRARY_PATH="").json()
+        self.assertEqual((document["implementation"], document["passed"], document["gpus"]), ("cpu", True, []))
+        self.assertEqual(document["processors"]["set"], "whole")
+        self.assertIn(document["processors"]["instructions"], ("baseline", "avx2", "avx512"))
+
     def test_a_wrong_corner_is_named_with_what_was_expected(self):
         self.world.pin(pin_text(self.faulty, abi=ABI))
         ran = self.run_cli("parity", SLOT, exit_code=REFUSED)
@@ -136,6 +152,8 @@ class Parity(unittest.TestCase):
     def test_what_is_not_there_is_named(self):
         self.assertIn("no pin names it", self.run_cli("parity", SLOT, exit_code=THREE).message)
         self.assertIn("there is no parity set", self.run_cli("parity", "nms", exit_code=THREE).message)
+        self.assertIn("there are cuda, cpu",
+                      self.run_cli("parity", "fake_quant_fp8", "--implementation", "hub", exit_code=2).message)
         self.assertIn("did you mean hub?",
                       self.run_cli("parity", SLOT, "--implementation", "hob", exit_code=2).message)
         self.run_cli("parity", exit_code=2)
