@@ -106,6 +106,30 @@ std::string as_text(const ParityAsked& asked, const std::vector<ParityRun>& runs
   return out;
 }
 
+// The image that a process with that device would be handed. A Resolve that waits for a fetch says
+// nothing meanwhile, so it only begins one, and a Fetch of the same joins it and tells how far it
+// is.
+Result<client::ResolvedImage> resolve_with_progress(const Invocation& invocation,
+                                                    client::Connection& connection,
+                                                    const wire::ResolveCall& wanted) {
+  wire::ResolveCall at_once = wanted;
+  at_once.wait_ms = 0;
+  auto found = connection.resolve(at_once);
+  if (found || found.error().code != Code::not_cached)
+    return found;
+  ProgressPrinter printer{invocation.terminal, invocation.progress()};
+  wire::FetchCall fetch;
+  fetch.slots = {wanted.slot};
+  fetch.archs = {wanted.device.arch};
+  fetch.driver = wanted.device.driver;
+  fetch.offline = wanted.offline;
+  LYK_TRY(connection.stream<wire::FetchReply>(fetch, [&](const wire::FetchReply& step) {
+    if (step.progress)
+      printer.show(*step.progress, now());
+  }));
+  return connection.resolve(wanted);
+}
+
 Result<Report> run_parity_command(const Invocation& invocation) {
   LYK_TRY_ASSIGN(const SlotName slot, SlotName::parse(invocation.arguments.positionals().front()));
   LYK_TRY_ASSIGN(const parity::Set* set, find_set(slot));
@@ -119,10 +143,12 @@ Result<Report> run_parity_command(const Invocation& invocation) {
                               LYK_TRY_ASSIGN(client::Connection made, connect(invocation));
                               connection.emplace(std::move(made));
                             }
-                            return connection->resolve({.slot = slot,
-                                                        .device = device,
-                                                        .wait_ms = limits::resolve_wait_max.count(),
-                                                        .offline = invocation.offline()});
+                            return resolve_with_progress(
+                                invocation, *connection,
+                                {.slot = slot,
+                                 .device = device,
+                                 .wait_ms = limits::resolve_wait_max.count(),
+                                 .offline = invocation.offline()});
                           }};
   LYK_TRY_ASSIGN(const std::vector<ParityRun> runs, run_parity(asked));
   Report report =

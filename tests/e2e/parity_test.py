@@ -60,6 +60,12 @@ class Parity(unittest.TestCase):
         self.assertEqual(gpu["greatest_error"], max(output["greatest_error"] for output in outputs))
         self.assertEqual([output for output in outputs if output["wrong"]], [])
 
+    def test_what_is_missing_is_fetched_and_said_to_be(self):
+        self.world.pin(pin_text(self.honest, abi=ABI))
+        first = self.run_cli("parity", SLOT, "--json")
+        self.assertIn("downloading", first.err)
+        self.assertEqual(self.run_cli("parity", SLOT, "--json").err, "")
+
     def test_the_librarys_own_code_needs_no_pin_and_no_service(self):
         alone = {"LIBREYOLO_KERNELS_SOCKET": "/nowhere/socket", "LIBREYOLO_KERNELS": "off",
                  # The twin of what the stand-in cannot run: its machine code.
