@@ -10,7 +10,7 @@ import pathlib
 import statistics
 import subprocess
 
-from rows import report, spread
+from rows import report, skip, spread
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # The Python of `script/bootstrap oracle`, where PyTorch is.
@@ -73,7 +73,7 @@ def geometric_mean(values):
 
 def report_rows(binary):
     if not TORCH_PYTHON.exists():
-        print("skipped  kernels on a CPU: PyTorch is not there; run script/bootstrap oracle", flush=True)
+        skip("kernels on a CPU", "PyTorch is not there; run script/bootstrap oracle")
         return
     threads = len(os.sched_getaffinity(0))
     ours, torch = measure(binary, threads, rounds=7)

@@ -71,6 +71,9 @@ def roofline_chart(rows):
 def table(rows):
     lines = ["<table><tr><th>what</th><th>reach</th><th>measured</th><th></th></tr>"]
     for row in rows:
+        if row.met is None:
+            lines.append(f'<tr><td>{html.escape(row.name)}</td><td colspan="2">{html.escape(row.detail)}</td><td>skipped</td></tr>')
+            continue
         verdict = '<span class="met">reached</span>' if row.met else '<span class="missed">missed</span>'
         lines.append(f"<tr><td>{html.escape(row.name)}</td><td>{html.escape(row.reach)}</td>"
                      f'<td class="value">{html.escape(row.value)}</td><td>{verdict}</td></tr>')

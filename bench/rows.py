@@ -6,12 +6,13 @@ import statistics
 
 @dataclasses.dataclass
 class Row:
-    """One comparison. `sides` are seconds by name, ours first; `share` is of the memory roofline."""
+    """One comparison. `sides` are seconds by name, ours first; `share` is of the memory roofline. `met` is None for what
+    could not be measured, and `detail` then says why."""
 
     name: str
     reach: str
     value: str
-    met: bool
+    met: bool | None
     detail: str
     sides: dict = dataclasses.field(default_factory=dict)
     share: float | None = None
@@ -43,3 +44,9 @@ def report(name, reach, value, met, note="", *, sides=None, share=None):
     row = Row(name, reach, value, met, "; ".join(part for part in (times, note) if part), sides, share)
     ROWS.append(row)
     print(f"{'reached' if met else 'MISSED ':8} {name}: {value} (reach: {reach})\n         {row.detail}", flush=True)
+
+
+def skip(name, reason):
+    """Prints and keeps that there is nothing to compare."""
+    ROWS.append(Row(name, "", "", None, reason))
+    print(f"skipped  {name}: {reason}", flush=True)

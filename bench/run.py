@@ -22,7 +22,7 @@ import time
 
 import cpu_kernels
 import page
-from rows import ROWS, report, spread, text
+from rows import ROWS, report, skip, spread, text
 from world import BIN, REPO, ROOT, SLOT, World
 
 
@@ -329,7 +329,7 @@ def idle(seconds):
 def backward_bytes():
     """What the deterministic backward of ms_deform_attn moves on a device beside the atomic one, by the stand-in's count."""
     if not (BIN / "backward_bytes").exists():
-        print("skipped  deterministic CUDA backward: bytes: nothing was built, for want of nvcc or GTest", flush=True)
+        skip("deterministic CUDA backward: bytes", "nothing was built, for want of nvcc or GTest")
         return
     for case, modes in json.loads(subprocess.run([BIN / "backward_bytes"], check=True, capture_output=True).stdout).items():
         atomic, deterministic = (sum(modes[mode].values()) for mode in ("atomic", "deterministic"))
@@ -371,7 +371,7 @@ def main():
     print(f"\ncharts: {arguments.page}", flush=True)
     if arguments.json:
         json.dump({"host": host, "rows": [dataclasses.asdict(row) for row in ROWS]}, sys.__stdout__, indent=2)
-    return 0 if all(row.met for row in ROWS) else 1
+    return 0 if all(row.met is not False for row in ROWS) else 1
 
 
 if __name__ == "__main__":
