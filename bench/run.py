@@ -21,6 +21,7 @@ import sys
 import time
 
 import cpu_kernels
+import cuda_kernels
 import page
 from rows import ROWS, report, skip, spread, text
 from world import BIN, REPO, ROOT, SLOT, World
@@ -348,7 +349,8 @@ def main():
     benches = {"warm_resolve": warm_resolve, "first_resolve": first_resolve, "cold_fetch": cold_fetch, "verify": verify,
                "launch": launch, "waiters": waiters, "large_index": large_index,
                "cpu_kernels": lambda: cpu_kernels.report_rows(BIN / "cpu_kernels_bench"),
-               "backward_bytes": backward_bytes, "idle": None}
+               "backward_bytes": backward_bytes,
+               "cuda_kernels": lambda: cuda_kernels.report_rows(BIN.parent / "lib/libreyolo_kernels.so.1"), "idle": None}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=benches, metavar="NAME", help=f"of {', '.join(benches)}")
     parser.add_argument("--idle-seconds", type=int, default=60)
