@@ -60,7 +60,7 @@ enum class Backward : std::uint8_t { atomic, deterministic };
 // How it is launched: none of it may matter.
 struct Launching {
   std::uint64_t order = 0;
-  std::uint32_t resident_blocks = 2;
+  std::uint32_t blocks = 0;  // of every grid; 0: as many as deform_launch.hpp says
   int sm = 75;
   softcuda::ptx::Traffic* traffic = nullptr;  // what the launches move is added to it
 };
