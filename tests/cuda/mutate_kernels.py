@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Changes one rounding of the CUDA kernels at a time and says for which of them no test fails.
+"""Changes one thing of the CUDA kernels at a time and says for which of them no test fails.
 
-    mutate_roundings.py --tests build/dev/bin/cuda_tests [--nvcc NVCC] [--only PATTERN]
+    mutate_kernels.py --tests build/dev/bin/cuda_tests [--nvcc NVCC] [--only PATTERN]
 
-Each rounded operation in kernels/cuda rounds another way, is compiled to PTX, and goes through the tests of its family
-on the stand-in device. A survivor is a rounding that no test needs: it is exact, or a case is missing. The known
-ones stand below with their reasons; the exit status is 1 if there is another, or if one of those is caught.
+Each rounded operation in kernels/cuda rounds another way, each reciprocal of a constant becomes the float below it, each
+loop leaves out every other step, and each sum keeps only its last term, or loses a term. The kernels are compiled to PTX
+and go through the tests of the line's family on the stand-in device. A survivor is a line that no test needs: what it
+does is exact, or a case is missing. The known ones stand below with their reasons; the exit status is 1 if there is
+another, or if one of those is caught. Unchanged, the kernels must pass all of these tests: that is tried first.
 """
 
 import argparse
@@ -24,7 +26,14 @@ KERNELS = ROOT / "kernels" / "cuda"
 OTHERS = {"__fadd_rn": "__fadd_rz", "__fsub_rn": "__fsub_rz", "__fmul_rn": "__fmul_rz", "__fdiv_rn": "__fdiv_rz",
           "__fmaf_rn": "__fmaf_rz", "__fadd_ru": "__fadd_rn", "__ll2float_rn": "__ll2float_rz", "rintf": "roundf",
           "cvt.rn.f16.f32": "cvt.rz.f16.f32", "+ 0x7FFF +": "+ 0x7FFE +", "__float2int_rd": "__float2int_rz"}
-OPERATION = re.compile("|".join(re.escape(word) for word in OTHERS))
+
+# What is looked for in a line, and what it becomes. A `+=` in the head of a loop has no semicolon behind it.
+CHANGES = [(re.escape(word), other) for word, other in OTHERS.items()] + [
+    (r"1\.0F / (\w+|\([^()]*\))", r"\g<0> * 0x1.fffffep-1F"),
+    (r"\+= (?=[a-z][^;]*$)", "+= 2 * "),
+    (r"(?<![\w.\]])([\w.]+(\[i\])?) \+= (?=.*;)", r"\1 = "),
+    (r"(?<![\w.\]])[\w.]+(\[i\])? \+= (.*);", r"(void)(\2);"),
+]
 
 ALL_QUANTIZATION = "FakeQuant*:Unpack*"
 FILTERS = {"fake_quant_fp8.cu": "FakeQuantFp8*", "fake_quant_int8_affine.cu": "FakeQuantInt8Affine*",
@@ -33,8 +42,10 @@ FILTERS = {"fake_quant_fp8.cu": "FakeQuantFp8*", "fake_quant_int8_affine.cu": "F
            "fake_quant_nvfp4.cu": "FakeQuantNvfp4*", "nvfp4.cuh": "*Nvfp4*", "e2m1_blocks.cuh": "FakeQuant*fp4*",
            "unpack.cu": "Unpack*", "element.cuh": "FakeQuant*"}
 
-# "file: operation: line of code": why its rounding cannot be seen.
-EXACT = {
+# "file: operation: line of code": why its change cannot be seen.
+SURVIVORS = {
+    "amax.cu: += : for (std::uint64_t single = thread_of_grid(); single < run.singles; single += stride)":
+        "goes round once: at most three elements before and three after the quads, and a warp of threads",
     "arithmetic.cuh: __fadd_rn: return __fadd_rn(x, __fsub_rn(quantised, x));":
         "exact: what is added is zero, or within a factor of two of -x, or the sum is a level",
     "arithmetic.cuh: __fsub_rn: return copysignf(__fsub_rn(__fadd_rn(fabsf(value), base), base), value);":
@@ -65,10 +76,12 @@ EXACT = {
 
 
 def sites(path):
+    """The changes of a file: the number of a line, what is changed of it, the line, and what that becomes."""
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        code = line.split("//")[0]
-        for match in OPERATION.finditer(code):
-            yield number, match.start(), match[0], line.strip()
+        code = line.split("//")[0].rstrip()
+        for pattern, other in CHANGES:
+            for match in re.finditer(pattern, code):
+                yield number, match[0], line, line[:match.start()] + match.expand(other) + line[match.end():]
 
 
 def family_filter(name):
@@ -77,21 +90,33 @@ def family_filter(name):
     return FILTERS.get(name, ALL_QUANTIZATION)
 
 
-def mutate(tree, path, site):
-    number, column, word, _ = site
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    line = lines[number - 1]
-    lines[number - 1] = line[:column] + OTHERS[word] + line[column + len(word):]
-    (tree / "kernels" / "cuda" / path.name).write_text("".join(lines), encoding="utf-8")
-
-
 def is_caught(arguments, tree, tests):
+    """Whether a test fails with the kernels of a tree. Ends the program where no test could say so."""
     ptx = tree / "kernels.ptx"
-    subprocess.run([arguments.nvcc, "-ptx", "-arch=compute_75", "-std=c++20", "-fmad=false", f"-I{tree}", "-o", str(ptx),
-                    str(tree / "kernels" / "cuda" / "kernels.cu")], check=True, capture_output=True)
+    subprocess.run([arguments.nvcc, "-ptx", "-arch=compute_75", "-std=c++20", "-fmad=false", "-w", f"-I{tree}", "-o",
+                    str(ptx), str(tree / "kernels" / "cuda" / "kernels.cu")], check=True)
     run = subprocess.run([arguments.tests, "--gtest_brief=1", f"--gtest_filter={tests}", "--gtest_fail_fast"],
-                         env=dict(os.environ, LYK_CUDA_KERNELS=str(ptx)), capture_output=True, check=False)
-    return run.returncode != 0
+                         env=dict(os.environ, LYK_CUDA_KERNELS=str(ptx)), capture_output=True, text=True, check=False)
+    if run.returncode not in (0, 1) or " 0 tests from" in run.stdout:
+        sys.exit(f"{arguments.tests} ends with {run.returncode} for {tests}:\n{run.stdout}{run.stderr}")
+    return run.returncode == 1
+
+
+def with_tree(use):
+    """What `use` makes of a copy of the kernels that it may change."""
+    with tempfile.TemporaryDirectory() as folder:
+        tree = pathlib.Path(folder)
+        shutil.copytree(KERNELS, tree / "kernels" / "cuda")
+        return use(tree)
+
+
+def is_change_caught(arguments, path, number, changed):
+    def use(tree):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        lines[number - 1] = changed
+        (tree / "kernels" / "cuda" / path.name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return is_caught(arguments, tree, family_filter(path.name))
+    return with_tree(use)
 
 
 def main():
@@ -100,21 +125,19 @@ def main():
     parser.add_argument("--nvcc", default="nvcc")
     parser.add_argument("--only", default="", metavar="PATTERN")
     arguments = parser.parse_args()
+    if with_tree(lambda tree: is_caught(arguments, tree, f"{ALL_QUANTIZATION}:MsDeformAttn*")):
+        sys.exit("the kernels fail as they are")
     count, faults = 0, 0
     for path in sorted(KERNELS.glob("*.cu*")):
-        for site in sites(path):
-            key = f"{path.name}: {site[2]}: {site[3]}"
+        for number, word, line, changed in sites(path):
+            key = f"{path.name}: {word}: {line.strip()}"
             if not re.search(arguments.only, key):
                 continue
-            with tempfile.TemporaryDirectory() as folder:
-                tree = pathlib.Path(folder)
-                shutil.copytree(KERNELS, tree / "kernels" / "cuda")
-                mutate(tree, path, site)
-                caught = is_caught(arguments, tree, family_filter(path.name))
+            caught = is_change_caught(arguments, path, number, changed)
             count += 1
-            verdict = "caught" if caught else f"survives: {EXACT.get(key, 'no reason is known')}"
-            faults += caught == (key in EXACT)
-            print(f"{path.name}:{site[0]}: {site[2]} -> {OTHERS[site[2]]}: {verdict}", flush=True)
+            verdict = "caught" if caught else f"survives: {SURVIVORS.get(key, 'no reason is known')}"
+            faults += caught == (key in SURVIVORS)
+            print(f"{path.name}:{number}: {changed.strip()}: {verdict}", flush=True)
     print(f"{count} mutations, {faults} not as expected")
     return 1 if faults else 0
 
