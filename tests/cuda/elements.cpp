@@ -1,28 +1,10 @@
 #include "tests/cuda/elements.hpp"
 
 #include <cmath>
-#include <limits>
 
-#include "tests/fakes/softcuda/ptx/floats.hpp"
 #include "tests/reference/bits.hpp"
 
 namespace lyk::test {
-namespace {
-
-const softcuda::ptx::FloatFormat& format_of(ElementType type) {
-  return type == ElementType::f16 ? softcuda::ptx::half_format : softcuda::ptx::bfloat_format;
-}
-
-std::uint16_t encoded(ElementType type, float value) {
-  return static_cast<std::uint16_t>(
-      softcuda::ptx::encode(double{value}, format_of(type), softcuda::ptx::Rounding::rn));
-}
-
-float decoded(ElementType type, std::uint16_t bits) {
-  return static_cast<float>(softcuda::ptx::decode(bits, format_of(type)));
-}
-
-}  // namespace
 
 std::string suffix(ElementType type) {
   switch (type) {
@@ -36,43 +18,23 @@ std::string suffix(ElementType type) {
   return {};
 }
 
-std::vector<float> rounded_to(ElementType type, std::vector<float> values) {
-  if (type != ElementType::f32)
-    for (float& value : values)
-      value = decoded(type, encoded(type, value));
-  return values;
-}
-
 void* put_as(SoftDevice& device,
              ElementType type,
              const std::vector<float>& values,
              std::size_t shift) {
-  if (type == ElementType::f32)
-    return device.put(values, shift);
-  std::vector<std::uint16_t> bits;
-  bits.reserve(values.size());
-  for (const float value : values)
-    bits.push_back(encoded(type, value));
-  return device.put(bits, shift);
+  return device.put(bytes_as(type, values), shift * bytes_of_element(type));
 }
 
 void* allocate_as(SoftDevice& device, ElementType type, std::size_t count, std::size_t shift) {
-  if (type == ElementType::f32)
-    return device.allocate<float>(count, shift);
-  return device.allocate<std::uint16_t>(count, shift);
+  const std::size_t bytes = bytes_of_element(type);
+  return device.allocate<std::byte>(count * bytes, shift * bytes);
 }
 
 std::vector<float> get_as(const SoftDevice& device,
                           ElementType type,
                           const void* from,
                           std::size_t count) {
-  if (type == ElementType::f32)
-    return device.get<float>(from, count);
-  std::vector<float> values;
-  values.reserve(count);
-  for (const std::uint16_t bits : device.get<std::uint16_t>(from, count))
-    values.push_back(decoded(type, bits));
-  return values;
+  return floats_from(type, device.get<std::byte>(from, count * bytes_of_element(type)));
 }
 
 std::vector<float> awkward_floats(std::size_t count, unsigned seed) {

@@ -8,18 +8,12 @@
 #include <vector>
 
 #include "tests/cuda/device.hpp"
+#include "tests/support/element_types.hpp"
 
 namespace lyk::test {
 
-enum class ElementType : std::uint8_t { f32, f16, bf16 };
-inline constexpr std::array<ElementType, 3> element_types{ElementType::f32, ElementType::f16,
-                                                          ElementType::bf16};
-
 // What a kernel's name ends in.
 std::string suffix(ElementType type);
-
-// The nearest values of the type.
-std::vector<float> rounded_to(ElementType type, std::vector<float> values);
 
 void* put_as(SoftDevice& device,
              ElementType type,
