@@ -1,5 +1,4 @@
-// `cuda` for ms_deform_attn: every mixture of element types, a permuted value, both backwards, and
-// the workspace that they need.
+// `cuda` for ms_deform_attn: a permuted value, both backwards, and the workspace that they need.
 #include "client/cuda_ms_deform_attn.hpp"
 
 #include <gtest/gtest.h>
@@ -92,8 +91,8 @@ TEST(CudaMsDeformAttn, RunsADeterministicBackwardWhereItIsAskedFor) {
   }
 }
 
-// 16-bit values whose sums are made in fp32, which takes a workspace; locations stay fp32.
-TEST(CudaMsDeformAttn, TakesTheTypesThatAutocastGives) {
+// As autocast gives them, with locations and weights that stay fp32.
+TEST(CudaMsDeformAttn, NeedsAWorkspaceForTheSumsOfSixteenBits) {
   const std::string said = in_child(variables(), []() -> std::string {
     CudaDeformScene scene;
     DeformCall& description = scene.call.description();

@@ -13,7 +13,7 @@ namespace lyk::test {
 namespace {
 
 // Forward and backward of every slot.
-TEST(CudaQuantization, GivesTheBitsOfPyTorchOnCuda) {
+TEST(CudaQuantization, GivesTheBitsOfTheOracleOfCuda) {
   const std::string said = in_child(cuda_variables(), []() -> std::string {
     CudaScene scene;
     std::string wrong;

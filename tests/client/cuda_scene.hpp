@@ -24,6 +24,9 @@ inline Variables cuda_variables(Variables more = {}) {
   return more;
 }
 
+// Why the thread sanitizer skips what is about results alone.
+inline constexpr const char* no_more_threads = "other tests have the same threads";
+
 struct CudaOptions {
   std::string fatbin = LYK_IMAGES "/quantization.fatbin";
   std::vector<std::string_view> names{"cuda", "cpu", "reference"};

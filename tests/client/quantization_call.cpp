@@ -57,8 +57,10 @@ void add_inputs(QuantizationCall& call, const QuantizationSizes& sizes) {
     call.parameters = &call.grouping;
     call.add_bytes({rows, held * call.grouping.bits / 8},
                    some_bytes(rows * held * call.grouping.bits / 8, 1));
-    call.add({rows, held / call.grouping.group_size},
-             Floats(static_cast<std::size_t>(rows * held / call.grouping.group_size), 0.03F));
+    Floats scale;
+    for (std::int64_t i = 0; i < rows * held / call.grouping.group_size; ++i)
+      scale.push_back(0.03F + 0.007F * static_cast<float>(i));
+    call.add({rows, held / call.grouping.group_size}, scale);
     return;
   }
   if (call.slot == "unpack_nvfp4") {

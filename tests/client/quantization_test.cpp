@@ -12,6 +12,7 @@
 #include "client/registry.hpp"
 #include "proto/text.hpp"
 #include "tests/client/quantization_call.hpp"
+#include "tests/client/scaled_call.hpp"
 #include "tests/reference/bits.hpp"
 
 namespace lyk::test {
@@ -36,7 +37,7 @@ std::string run(QuantizationCall& call) {
 
 class QuantizationSlots : public testing::TestWithParam<std::string_view> {};
 
-TEST_P(QuantizationSlots, GiveTheBitsOfPyTorchOnAProcessorWhoeverRuns) {
+TEST_P(QuantizationSlots, GiveTheBitsOfTheOracleOfAProcessorWhoeverRuns) {
   for (const char* name : {"cpu", "reference"}) {
     client::Registry registry{with({str("LIBREYOLO_KERNELS=", name)})};
     EXPECT_STREQ(registry.first(GetParam()).value(), name);
@@ -127,22 +128,18 @@ TEST(Quantization, BroadcastsTheScaleOfFp8AsPyTorchDoes) {
   EXPECT_NE(rows[4], whole[4]);
 }
 
-TEST(Quantization, BroadcastsTheScaleOfGroups) {
-  const auto grouped = [](const Shape& scale_shape, const Floats& scale) {
-    QuantizationCall call{"fake_quant_int_grouped"};
-    call.grouping.group_size = 2;
-    call.parameters = &call.grouping;
-    call.add({2, 4}, {1, -2, 3, 4, 5.5F, 0.6F, -7, 8});
-    call.add(scale_shape, scale);
-    call.add_output({2, 4});
-    EXPECT_EQ(run(call), "");
-    return call.last().floats();
-  };
-  const Floats whole = grouped({2, 2}, {0.5F, 0.5F, 0.5F, 0.5F});
-  expect_same(grouped({1}, {0.5F}), whole);
-  expect_same(grouped({2}, {0.5F, 0.5F}), whole);
-  expect_same(grouped({2, 1}, {0.5F, 0.5F}), whole);
-  expect_same(grouped({1, 2}, {0.5F, 0.5F}), whole);
+TEST(Quantization, FindsTheScaleOfEachElement) {
+  for (const char* name : {"cpu", "reference"}) {
+    client::Registry registry{with({str("LIBREYOLO_KERNELS=", name)})};
+    for (const ScaleForm& form : scale_forms())
+      for (const std::uint32_t operation : operations_of(form)) {
+        SCOPED_TRACE(str(name, ": ", form.name()));
+        QuantizationCall call{form.slot};
+        fill_scaled(call, form, operation);
+        EXPECT_EQ(run(registry, call), "");
+        expect_same(call.last().floats(), of_oracle_by_element(call, form, OracleOf::cpu));
+      }
+  }
 }
 
 // ---- bad input
