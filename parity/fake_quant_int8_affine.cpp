@@ -128,7 +128,8 @@ Case make_case(std::size_t index, Extent extent, Implementation implementation) 
       {.x = in.x,
        .lo = range.lo,
        .hi = range.hi,
-       .scalar_division = scalar_division(implementation)},
+       .scalar_division = scalar_division(implementation),
+       .nan_as_integer = nan_as_integer(implementation)},
       in);
   return fake_quant_case(body, in,
                          {.input = "x",

@@ -246,6 +246,11 @@ slots::CodeOverflow code_overflow(Implementation implementation) {
                                                : slots::CodeOverflow::saturate;
 }
 
+slots::NanAsInteger nan_as_integer(Implementation implementation) {
+  return implementation == Implementation::cpu ? slots::NanAsInteger::lowest
+                                               : slots::NanAsInteger::zero;
+}
+
 Case fake_quant_case(const Body& body, const Inputs& in, Beside beside, const Answers& answers) {
   Call forward{.pass = "forward",
                .operation = LYK_FORWARD,

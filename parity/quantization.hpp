@@ -94,6 +94,7 @@ Floats greatest_magnitudes(std::span<const float> values, const slots::ChannelAx
 
 slots::ScalarDivision scalar_division(Implementation implementation);
 slots::CodeOverflow code_overflow(Implementation implementation);
+slots::NanAsInteger nan_as_integer(Implementation implementation);
 
 template <typename SlotCall>
 struct Oracle {
