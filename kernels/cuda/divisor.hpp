@@ -5,6 +5,7 @@
 // With l = ceil(log2 d) and magic = ceil(2^(63 + l) / d), the quotient of every n below 2^63 is
 // floor(n * magic / 2^(63 + l)); magic has 64 bits. (Granlund and Montgomery, "Division by
 // Invariant Integers using Multiplication", 1994.) The device's half stands in arithmetic.cuh.
+// Thread rule: values.
 #pragma once
 
 #include <bit>
