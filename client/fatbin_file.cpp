@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "client/context.hpp"
 #include "client/device_code.hpp"
 #include "client/lyk.h"
 #include "client/own_file.hpp"
@@ -150,6 +151,8 @@ Result<std::unique_ptr<Module>> FatbinFile::load(const Driver& driver,
   LYK_TRY_ASSIGN(const Device device, describe_gpu(driver, number));
   LYK_TRY_ASSIGN(const std::vector<std::byte> bytes, read_fatbin(path_));
   LYK_TRY(check_fatbin(bytes, path_, device, number));
+  // Around what is taken back as well: an unload ends a capture of another thread.
+  LYK_TRY_ASSIGN(const RelaxedCapture relaxed, RelaxedCapture::enter(driver.cu));
   LYK_TRY_ASSIGN(std::unique_ptr<Module> module,
                  load_module(driver, bytes.data(), fatbin_name, symbols));
   if (auto found = find_residency(driver.cu, number, *module); !found) {

@@ -3,9 +3,13 @@
 
 #include <string>
 #include <thread>
+#include <utility>
 
+#include "tests/client/cuda_scene.hpp"
+#include "tests/client/failure_cases.hpp"
 #include "tests/client/in_child.hpp"
 #include "tests/client/launch_scene.hpp"
+#include "tests/client/trimmed_ptx.hpp"
 
 namespace lyk::test {
 namespace {
@@ -90,6 +94,86 @@ TEST(CaptureRules, ACaptureOfAnotherThreadSurvivesAFirstCall) {
     return wrong.empty() ? scene.call.check_forward() : wrong;
   });
   EXPECT_EQ(said, "");
+}
+
+// The same where something of that first call fails, which then has to be taken back. The image has
+// the one kernel that it needs, and is made before there are children.
+const HubImage& forward_alone() {
+  static const HubImage image = HubImage::of(
+      trimmed_ptx(read_file(LYK_HUB_PTX), {find_launch_abi("ms_deform_im2col")
+                                               ->kernels[client::deform_forward_kernel().index]
+                                               .symbol}),
+      wire::ImageKind::ptx, "sm_75");
+  return image;
+}
+
+class HubWhileAnotherCaptures {
+public:
+  const SoftGpu& gpu() const { return scene_.gpu; }
+  std::string call() { return scene_.world.call(scene_.call.forward()); }
+  void set_stream(lyk_cu_stream stream) { scene_.call.description().stream = stream; }
+
+private:
+  Scene scene_{{.variables = {}, .serve = [](UniqueFd connection, int) {
+                  const HubImage& image = forward_alone();
+                  answer_resolves(std::move(connection), image.reply, image.fd.get());
+                }}};
+};
+
+class CudaWhileAnotherCaptures {
+public:
+  CudaWhileAnotherCaptures() {
+    fill(call_);
+    scene_.upload(call_);
+  }
+  const SoftGpu& gpu() const { return scene_.gpu(); }
+  std::string call() { return scene_.call(call_); }
+  void set_stream(lyk_cu_stream stream) { call_.stream = stream; }
+
+private:
+  CudaScene scene_{{.fatbin = LYK_IMAGES "/nvfp4.fatbin", .names = {"cuda"}}};
+  QuantizationCall call_{"fake_quant_nvfp4_dynamic"};
+};
+
+template <typename FirstCall>
+class Captured {
+public:
+  std::string run(lyk_cu_result) {
+    const SoftGpu& gpu = first_.gpu();
+    lyk_cu_stream captured = gpu.stream(1);
+    first_.set_stream(gpu.stream(1));
+    SoftGpu::must(gpu.host.begin_capture(captured, 0), "cuStreamBeginCapture");
+    std::thread other{[&] { (void)first_.call(); }};
+    other.join();
+    CUgraph_st* graph = nullptr;
+    const lyk_cu_result ended = gpu.host.end_capture(captured, &graph);
+    return ended == LYK_CU_SUCCESS ? "" : str("the capture ends with ", ended);
+  }
+  bool is_current_untouched() const { return true; }
+
+private:
+  FirstCall first_;
+};
+
+template <typename FirstCall>
+void expect_captures_survive(const Variables& variables) {
+  constexpr lyk_cu_result refused = LYK_CU_INVALID_VALUE;  // what it is makes no difference here
+  const Calls calls = calls_without_failures<Captured<FirstCall>>(variables);
+  EXPECT_TRUE(calls.contains("cuModuleLoadDataEx"));
+  for (const auto& [function, range] : calls)
+    for (const int call : chosen_calls(range, function)) {
+      const std::string injection = str(function, ":", call, ":", refused);
+      EXPECT_EQ(run_case<Captured<FirstCall>>(variables, injection, refused), "") << injection;
+    }
+}
+
+TEST(CaptureRules, ACaptureOfAnotherThreadSurvivesWhateverFailsInAFirstCallOfTheHub) {
+  (void)forward_alone();
+  expect_captures_survive<HubWhileAnotherCaptures>(softcuda_variables());
+}
+
+TEST(CaptureRules, ACaptureOfAnotherThreadSurvivesWhateverFailsInAFirstCallOfCuda) {
+  expect_captures_survive<CudaWhileAnotherCaptures>(cuda_variables());
 }
 
 TEST(CaptureRules, TheDefaultStreamIsLeftAloneWhileABlockingOneCaptures) {
