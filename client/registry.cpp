@@ -23,15 +23,9 @@ bool is_implementation_name(std::string_view name) {
 }  // namespace
 
 Registry::Registry(Options options) : policy_(parse_policy(std::move(options.environment))) {
-  built_ins_ = std::make_unique<BuiltIns>(
-      std::move(options.built_in),
-      [this](std::string_view slot_name, std::string_view name, const Error& how) {
-        Slot& slot = *find(slot_name);
-        const auto entry =
-            std::find_if(slot.entries.begin(), slot.entries.end(),
-                         [&](const auto& e) { return e->is_built_in && e->name == name; });
-        turn_off(slot, **entry, how.message, "the context is lost, and nothing runs instead");
-      });
+  built_ins_ = std::make_unique<BuiltIns>(std::move(options.built_in),
+                                          [this](std::string_view slot, std::string_view name,
+                                                 const Error& how) { lost(slot, name, how); });
   built_ins_->set_settings(policy_.settings);
   make_slot(ms_deform_attn_name, check_ms_deform_attn);
   for (const QuantizationSlot& slot : quantization_slots())

@@ -17,6 +17,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -105,6 +106,7 @@ private:
   struct View;
   struct NextView;
   struct Slot;
+  struct PassedOver;
   using Check = std::function<Result<void>(const lyk_arguments& arguments)>;
 
   Slot* find(std::string_view name) const;
@@ -116,6 +118,11 @@ private:
   static void publish(Slot& slot, NextView next);  // mutex_ is held
 
   Result<void> run(Slot& slot, const lyk_arguments& arguments);
+  // From one candidate to the next. `passed` is made where one does not run.
+  Result<void> walk(const Slot& slot,
+                    View& view,
+                    const lyk_arguments& arguments,
+                    std::optional<PassedOver>& passed);
   // Whether a call comes to a candidate, and why it does not.
   bool may_run(const Slot& slot,
                const View& view,
@@ -132,12 +139,12 @@ private:
                           std::uint32_t operation,
                           std::uint32_t flags);
   bool asks_yes(const Slot& slot, const View& view, Candidate& candidate);
-  void turn_off(const Slot& slot, Entry& entry, std::string_view why, std::string_view instead);
-  // What runs where `entry` did not, in a call of that operation and flags.
-  std::string instead_of(const Slot& slot,
-                         const Entry& entry,
-                         std::uint32_t operation,
-                         std::uint32_t flags);
+  // False where another thread has done so, and tells of it.
+  static bool turn_off(Entry& entry, std::string_view why);
+  // A context to a kernel of something that is built in.
+  void lost(std::string_view slot, std::string_view name, const Error& how);
+  // Warns of what failed in a call that ended like this.
+  void tell(const PassedOver& passed, const Result<void>& done);
   void warn(const std::string& text);
 
   std::mutex mutex_;  // of everything but what calls read

@@ -1,7 +1,9 @@
 // The walk over the implementations of a slot that a call is, and what is told of it.
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "client/c_interface.hpp"
 #include "client/launching.hpp"
@@ -12,19 +14,24 @@
 
 namespace lyk::client {
 
+// What a call has met on its way to what runs it, if anything does.
+struct Registry::PassedOver {
+  Line reasons;
+  std::vector<std::string> warnings;  // of what failed; their ends are what came of the call
+  const Entry* last = nullptr;        // that was asked
+
+  // With a name for the next reason.
+  Line& begin_reason(std::string_view name) {
+    return reasons.add(reasons.empty() ? "" : "; ").add(name).add(": ");
+  }
+};
+
 namespace {
 
 // Whether a status is a failure of the implementation that returned it.
 bool is_failure(int status) {
   return status != LYK_OK && status != LYK_NOT_ELIGIBLE && status != LYK_INVALID_ARGUMENT &&
          status != LYK_CUDA;
-}
-
-// The reasons of a call so far, with a name for the next.
-Line& begin_reason(std::optional<Line>& reasons, std::string_view name) {
-  if (!reasons)
-    reasons.emplace();
-  return reasons->add(reasons->empty() ? "" : "; ").add(name).add(": ");
 }
 
 // What an implementation said of a status that is not LYK_OK, or what that status says by itself.
@@ -35,6 +42,17 @@ Line explanation(int status) {
     return Line{"it does not take these arguments"};
   return Line{str("it returned ", status)};
 }
+
+// The beginning of a warning; `where` ends in a blank, or is empty for every GPU.
+std::string is_off(std::string_view slot,
+                   const Entry& entry,
+                   std::string_view where,
+                   std::string_view why) {
+  return str(slot, ": ", entry.name, " is off ", where, "for the rest of this process: ", why,
+             "; ");
+}
+
+constexpr std::string_view context_lost = "the context is lost, and nothing runs instead";
 
 }  // namespace
 
@@ -92,32 +110,48 @@ Result<void> Registry::run(Slot& slot, const lyk_arguments& arguments) {
     with_flags.emplace(arguments).flags = flags;
     asked = &*with_flags;
   }
-  std::optional<Line> reasons;  // made where something is passed over
+  std::optional<PassedOver> passed;
+  Result<void> done = walk(slot, view, *asked, passed);
+  if (passed && !passed->warnings.empty())
+    tell(*passed, done);
+  return done;
+}
+
+Result<void> Registry::walk(const Slot& slot,
+                            View& view,
+                            const lyk_arguments& arguments,
+                            std::optional<PassedOver>& passed) {
   for (std::size_t i = 0; i < view.count; ++i) {
     Candidate& candidate = view.candidates[i];
     Entry& entry = *candidate.entry;
-    if (!may_run(slot, view, candidate, arguments.operation, flags)) {
+    if (!may_run(slot, view, candidate, arguments.operation, arguments.flags)) {
       LYK_TRY(check_not_lost(entry, arguments));
-      add_why_not(begin_reason(reasons, entry.name), candidate, arguments.operation, flags);
+      if (!passed)
+        passed.emplace();
+      add_why_not(passed->begin_reason(entry.name), candidate, arguments.operation,
+                  arguments.flags);
       continue;
     }
+    if (passed)
+      passed->last = &entry;
     note({});
-    const int status = entry.fn(entry.user, asked);
+    const int status = entry.fn(entry.user, &arguments);
     if (status == LYK_OK)
       return {};
     const Line why = explanation(status);
     if (status == LYK_INVALID_ARGUMENT || status == LYK_CUDA)
       return Error{status == LYK_CUDA ? Code::cuda : Code::invalid_argument,
                    std::string{why.view()}};
+    if (!passed)
+      passed.emplace();
     if (status == LYK_NO_IMAGE && entry.code != nullptr)  // other GPUs may have one
-      warn(str(slot.name, ": ", entry.name, " is off on one GPU for the rest of this process: ",
-               why.view(), "; ", instead_of(slot, entry, arguments.operation, flags)));
-    else if (is_failure(status))
-      turn_off(slot, entry, why.view(), instead_of(slot, entry, arguments.operation, flags));
-    begin_reason(reasons, entry.name).add(why.view());
+      passed->warnings.push_back(is_off(slot.name, entry, "on one GPU ", why.view()));
+    else if (is_failure(status) && turn_off(entry, why.view()))
+      passed->warnings.push_back(is_off(slot.name, entry, "", why.view()));
+    passed->begin_reason(entry.name).add(why.view());
   }
   return Error{Code::not_eligible,
-               str(slot.name, ": ", reasons ? reasons->view() : "nothing is registered")};
+               str(slot.name, ": ", passed ? passed->reasons.view() : "nothing is registered")};
 }
 
 bool Registry::may_run(const Slot& slot,
@@ -225,33 +259,34 @@ std::vector<ImplementationState> Registry::states(std::string_view slot_name) {
 
 // ---- failures
 
-void Registry::turn_off(const Slot& slot,
-                        Entry& entry,
-                        std::string_view why,
-                        std::string_view instead) {
+bool Registry::turn_off(Entry& entry, std::string_view why) {
   if (entry.is_claimed.exchange(true))
-    return;              // another thread tells of it
-  const Line line{why};  // it may come from a service
-  entry.off_reason = line.view();
+    return false;
+  entry.off_reason = Line{why}.view();  // it may come from a service
   entry.is_off.store(true, std::memory_order_release);
-  warn(str(slot.name, ": ", entry.name, " is off for the rest of this process: ", line.view(), "; ",
-           instead));
+  return true;
 }
 
-std::string Registry::instead_of(const Slot& slot,
-                                 const Entry& entry,
-                                 std::uint32_t operation,
-                                 std::uint32_t flags) {
-  View& view = *slot.view.load(std::memory_order_acquire);
-  bool is_behind = false;
-  for (std::size_t i = 0; i < view.count; ++i) {
-    Candidate& candidate = view.candidates[i];
-    if (is_behind && may_run(slot, view, candidate, operation, flags) &&
-        runs_nowhere(*candidate.entry, flags).empty())
-      return str(candidate.entry->name, " runs instead");
-    is_behind = is_behind || candidate.entry == &entry;
-  }
-  return "callers keep their own way";
+void Registry::lost(std::string_view slot_name, std::string_view name, const Error& how) {
+  const Slot& slot = *find(slot_name);
+  Entry& entry = **std::find_if(slot.entries.begin(), slot.entries.end(), [&](const auto& other) {
+    return other->is_built_in && other->name == name;
+  });
+  if (turn_off(entry, how.message))
+    warn(is_off(slot.name, entry, "", entry.off_reason) += context_lost);
+}
+
+// Once the call is over: only then is it known what ran.
+void Registry::tell(const PassedOver& passed, const Result<void>& done) {
+  std::string end{"callers keep their own way"};
+  if (done)
+    end = str(passed.last->name, " runs instead");
+  else if (done.error().code == Code::invalid_argument)
+    end = str(passed.last->name, " is asked instead");
+  else if (done.error().code == Code::cuda)
+    end = context_lost;
+  for (const std::string& warning : passed.warnings)
+    warn(warning + end);
 }
 
 void Registry::warn(const std::string& text) {

@@ -313,6 +313,50 @@ TEST(Registry, NamesWhatRunsInsteadInACallOfThatKind) {
                                      "?[1mgood; callers keep their own way"});
 }
 
+TEST(Registry, NamesWhatRanInsteadAndNotWhatWasAskedInBetween) {
+  Registry registry{with({})};
+  Warnings warnings{registry};
+  Fake last;
+  Fake passes{.status = LYK_NOT_ELIGIBLE};
+  Fake fails{.status = LYK_IO, .text = "no such disk"};
+  ASSERT_TRUE(registry.add("s", implementation("last", last)));
+  ASSERT_TRUE(registry.add("s", implementation("passes", passes)));
+  ASSERT_TRUE(registry.add("s", implementation("fails", fails)));
+  EXPECT_TRUE(registry.call("s", arguments()));
+  EXPECT_EQ(warnings.texts,
+            std::vector<std::string>{"s: fails is off for the rest of this process: no such disk; "
+                                     "last runs instead"});
+}
+
+TEST(Registry, WarnsOfEachThatFailedInACallWithWhatRanInTheEnd) {
+  Registry registry{with({})};
+  Warnings warnings{registry};
+  Fake passes{.status = LYK_NOT_ELIGIBLE};
+  Fake second{.status = LYK_IO, .text = "two"};
+  Fake first{.status = LYK_IO, .text = "one"};
+  ASSERT_TRUE(registry.add("s", implementation("passes", passes)));
+  ASSERT_TRUE(registry.add("s", implementation("second", second)));
+  ASSERT_TRUE(registry.add("s", implementation("first", first)));
+  EXPECT_FALSE(registry.call("s", arguments()));
+  EXPECT_EQ(warnings.texts,
+            (std::vector<std::string>{
+                "s: first is off for the rest of this process: one; callers keep their own way",
+                "s: second is off for the rest of this process: two; callers keep their own way"}));
+}
+
+TEST(Registry, WarnsOfWhatFailedThoughTheNextFindsTheCallWrong) {
+  Registry registry{with({})};
+  Warnings warnings{registry};
+  Fake next{.status = LYK_INVALID_ARGUMENT, .text = "x: NULL"};
+  Fake fails{.status = LYK_IO, .text = "no such disk"};
+  ASSERT_TRUE(registry.add("s", implementation("next", next)));
+  ASSERT_TRUE(registry.add("s", implementation("fails", fails)));
+  EXPECT_EQ(registry.call("s", arguments()).error().message, "x: NULL");
+  EXPECT_EQ(warnings.texts,
+            std::vector<std::string>{"s: fails is off for the rest of this process: no such disk; "
+                                     "next is asked instead"});
+}
+
 TEST(Registry, LeavesTheLastFailureAloneInACallThatSucceeds) {
   Registry registry{with({})};
   Fake fake{.text = "only a note"};
