@@ -51,6 +51,7 @@ using lyk::client::guarded;
 using lyk::client::note_closed;
 using lyk::client::note_opened;
 using lyk::client::read_struct;
+using lyk::client::Uncancellable;
 using lyk::client::view_struct;
 using lyk::wire::ImageKind;
 
@@ -166,6 +167,7 @@ int lyk_client_open(const lyk_client_options* options, lyk_client** client) {
 }
 
 void lyk_client_close(lyk_client* client) {
+  const Uncancellable uncancellable;  // to close a descriptor is a cancellation point
   note_closed(client);
   delete client;
 }
@@ -246,6 +248,7 @@ const char* lyk_image_file(const lyk_image* image) {
 }
 
 void lyk_image_close(lyk_image* image) {
+  const Uncancellable uncancellable;  // as of a client
   note_closed(image);
   if (image != nullptr && image->data != nullptr)
     (void)::munmap(image->data, mapped_bytes(*image));  // it was mapped so
