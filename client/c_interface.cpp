@@ -82,7 +82,7 @@ void note(std::string_view text) noexcept {
   last_note.add(text);
 }
 
-const Line& noted() noexcept {
+Line& noted() noexcept {
   return last_note;
 }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <optional>
 #include <string_view>
 
 #include "client/line.hpp"
@@ -34,7 +35,34 @@ const char* failure_text(const void* handle) noexcept;
 // What an implementation or predicate says of the failure that it is about to return: not yet a
 // failure of a call, and kept apart from the last one. Of the calling thread.
 void note(std::string_view text) noexcept;
-const Line& noted() noexcept;
+Line& noted() noexcept;
+
+// An empty note for as long as this lives, for whoever is called meanwhile, and what was in it back
+// afterwards: who calls may be an implementation that has said something already.
+class FreshNote {
+public:
+  FreshNote() noexcept : note_(noted()) {
+    if (note_.empty()) [[likely]]
+      return;
+    before_.emplace(note_);
+    note_.clear();
+  }
+  ~FreshNote() {
+    note_.clear();
+    if (before_)
+      note_ = *before_;
+  }
+  FreshNote(const FreshNote&) = delete;
+  FreshNote& operator=(const FreshNote&) = delete;
+  FreshNote(FreshNote&&) = delete;
+  FreshNote& operator=(FreshNote&&) = delete;
+
+  void clear() noexcept { note_.clear(); }
+
+private:
+  Line& note_;
+  std::optional<Line> before_;
+};
 
 // Cancelling a thread unwinds it, which must not pass through here and would leave a reply unread.
 class Uncancellable {

@@ -39,10 +39,4 @@ Line& Line::add(std::string_view text) noexcept {
   return *this;
 }
 
-void Line::clear() noexcept {
-  size_ = 0;
-  is_full_ = false;
-  text_[0] = '\0';
-}
-
 }  // namespace lyk::client

@@ -20,7 +20,11 @@ public:
   // question mark. Once a character has no room, nothing more is added.
   Line& add(std::string_view text) noexcept;
 
-  void clear() noexcept;
+  void clear() noexcept {
+    size_ = 0;
+    is_full_ = false;
+    text_[0] = '\0';
+  }
   bool empty() const noexcept { return size_ == 0; }
   std::string_view view() const noexcept { return {text_.data(), size_}; }
   const char* c_str() const noexcept { return text_.data(); }

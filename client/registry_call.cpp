@@ -121,6 +121,7 @@ Result<void> Registry::walk(const Slot& slot,
                             View& view,
                             const lyk_arguments& arguments,
                             std::optional<PassedOver>& passed) {
+  FreshNote said;
   for (std::size_t i = 0; i < view.count; ++i) {
     Candidate& candidate = view.candidates[i];
     Entry& entry = *candidate.entry;
@@ -134,7 +135,7 @@ Result<void> Registry::walk(const Slot& slot,
     }
     if (passed)
       passed->last = &entry;
-    note({});
+    said.clear();
     const int status = entry.fn(entry.user, &arguments);
     if (status == LYK_OK)
       return {};
@@ -202,7 +203,7 @@ bool Registry::asks_yes(const Slot& slot, const View& view, Candidate& candidate
   const std::uint64_t generation = view.generation.load(std::memory_order_relaxed);
   std::uint64_t answer = candidate.answer.load(std::memory_order_relaxed);
   if (answer / 2 != generation) {
-    note({});
+    const FreshNote note_of_it;
     const int said = entry.predicate(entry.user);
     answer = 2 * generation + (said > 0 ? 1 : 0);
     candidate.answer.store(answer, std::memory_order_relaxed);

@@ -357,6 +357,40 @@ TEST(Registry, WarnsOfWhatFailedThoughTheNextFindsTheCallWrong) {
                                      "next is asked instead"});
 }
 
+// An implementation that hands its work to another slot, and what it says of itself around that.
+struct Nesting {
+  Registry* registry = nullptr;
+  const char* before = nullptr;
+  int status = LYK_OK;
+};
+
+int run_nesting(void* user, const lyk_arguments* given) {
+  const auto& nesting = *static_cast<Nesting*>(user);
+  if (nesting.before != nullptr)
+    note(nesting.before);
+  (void)nesting.registry->call("inner", *given);
+  (void)nesting.registry->first("asking");
+  return nesting.status;
+}
+
+TEST(Registry, KeepsWhatAnInnerCallSaysFromTheOneThatMadeIt) {
+  Registry registry{with({})};
+  Warnings warnings{registry};
+  Fake inner{.status = LYK_NOT_ELIGIBLE, .text = "inner does not like it"};
+  Fake asking{.answer = -1};
+  Nesting silent{.registry = &registry, .status = LYK_IO};
+  Nesting telling{.registry = &registry, .before = "my own reason", .status = LYK_NOT_ELIGIBLE};
+  ASSERT_TRUE(registry.add("inner", implementation("inner", inner)));
+  ASSERT_TRUE(registry.add("asking", implementation("asking", asking)));
+  ASSERT_TRUE(
+      registry.add("s", {sizeof(lyk_implementation), 0, "silent", run_nesting, nullptr, &silent}));
+  ASSERT_TRUE(registry.add(
+      "s", {sizeof(lyk_implementation), 0, "telling", run_nesting, nullptr, &telling}));
+  EXPECT_EQ(registry.call("s", arguments()).error().message,
+            "s: telling: my own reason; silent: it returned -16");
+  EXPECT_EQ(registry.states("s")[1].reason, "off for the rest of this process: it returned -16");
+}
+
 TEST(Registry, LeavesTheLastFailureAloneInACallThatSucceeds) {
   Registry registry{with({})};
   Fake fake{.text = "only a note"};
