@@ -2,6 +2,7 @@
 
 #include <mutex>
 #include <set>
+#include <utility>
 
 namespace lyk::client {
 
@@ -48,7 +49,7 @@ constexpr std::size_t struct_bytes_max = 4096;  // ours have some hundred; more 
 #ifndef NDEBUG
 struct OpenHandles {
   std::mutex mutex;
-  std::set<const void*> handles;
+  std::set<std::pair<const void*, HandleKind>> handles;
 };
 // Never destroyed: handles may be closed while the process is on its way out.
 OpenHandles& open_handles() {
@@ -113,36 +114,41 @@ Result<std::size_t> check_size(const void* given,
 }
 
 #ifndef NDEBUG
-void note_opened(const void* handle) {
+void note_opened(const void* handle, HandleKind kind) {
   OpenHandles& open = open_handles();
   const std::lock_guard lock{open.mutex};
-  open.handles.insert(handle);
+  open.handles.emplace(handle, kind);
 }
 
-void note_closed(const void* handle) noexcept {
+bool is_open(const void* handle, HandleKind kind) noexcept {
   OpenHandles& open = open_handles();
   const std::lock_guard lock{open.mutex};
-  open.handles.erase(handle);
+  return open.handles.contains({handle, kind});
 }
 
-Result<void> check_handle(const void* handle, std::string_view argument) {
+bool note_closed(const void* handle, HandleKind kind) noexcept {
+  OpenHandles& open = open_handles();
+  const std::lock_guard lock{open.mutex};
+  return open.handles.erase({handle, kind}) != 0;
+}
+#else
+void note_opened(const void*, HandleKind) {}
+
+bool is_open(const void* handle, HandleKind) noexcept {
+  return handle != nullptr;
+}
+
+bool note_closed(const void* handle, HandleKind) noexcept {
+  return handle != nullptr;
+}
+#endif
+
+Result<void> check_handle(const void* handle, HandleKind kind, std::string_view argument) {
   if (handle == nullptr)
     return bad_argument(argument, "NULL");
-  OpenHandles& open = open_handles();
-  const std::lock_guard lock{open.mutex};
-  if (!open.handles.contains(handle))
+  if (!is_open(handle, kind))
     return bad_argument(argument, "not an open handle: it was closed, or never opened");
   return {};
 }
-#else
-void note_opened(const void*) {}
-void note_closed(const void*) noexcept {}
-
-Result<void> check_handle(const void* handle, std::string_view argument) {
-  if (handle == nullptr)
-    return bad_argument(argument, "NULL");
-  return {};
-}
-#endif
 
 }  // namespace lyk::client

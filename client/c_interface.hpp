@@ -137,10 +137,14 @@ Result<const Struct*> view_struct(const Struct* given, std::string_view argument
 
 // ---- handles
 
-// Debug builds know every open handle, so that one that was closed is an argument like any other
-// that is wrong. Other builds believe the caller. Safe from any thread.
-void note_opened(const void* handle);
-void note_closed(const void* handle) noexcept;
-Result<void> check_handle(const void* handle, std::string_view argument);
+// Debug builds know every open handle, so that one that was closed, or is of another kind, is an
+// argument like any other that is wrong; to close it does nothing. Other builds believe the caller.
+// NULL is never open. Safe from any thread.
+enum class HandleKind { client, image };
+void note_opened(const void* handle, HandleKind kind);
+bool is_open(const void* handle, HandleKind kind) noexcept;
+// Whether it was open until now, and may be ended.
+bool note_closed(const void* handle, HandleKind kind) noexcept;
+Result<void> check_handle(const void* handle, HandleKind kind, std::string_view argument);
 
 }  // namespace lyk::client

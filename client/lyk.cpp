@@ -48,6 +48,8 @@ using lyk::client::check_flags;
 using lyk::client::check_handle;
 using lyk::client::forget_failure;
 using lyk::client::guarded;
+using lyk::client::HandleKind;
+using lyk::client::is_open;
 using lyk::client::note_closed;
 using lyk::client::note_opened;
 using lyk::client::read_struct;
@@ -127,6 +129,12 @@ Result<lyk::wire::ResolveCall> read_call(const char* slot,
   return call;
 }
 
+// What an image says of itself; what a handle that is not open says is nothing.
+template <typename Read>
+const char* text_of(const lyk_image* image, const Read& read) {
+  return is_open(image, HandleKind::image) ? read(*image) : "";
+}
+
 std::size_t mapped_bytes(const lyk_image& image) {
   const lyk::wire::Image& description = image.resolved.reply.image;
   return description.bytes + (description.kind == ImageKind::ptx ? 1 : 0);  // its NUL
@@ -159,7 +167,7 @@ int lyk_client_open(const lyk_client_options* options, lyk_client** client) {
       return bad_argument("client", "NULL");
     LYK_TRY_ASSIGN(auto settings, read_client_options(options));
     auto out = std::make_unique<lyk_client>(std::move(settings));
-    note_opened(out.get());
+    note_opened(out.get(), HandleKind::client);
     forget_failure(out.get());
     *client = out.release();
     return {};
@@ -168,8 +176,8 @@ int lyk_client_open(const lyk_client_options* options, lyk_client** client) {
 
 void lyk_client_close(lyk_client* client) {
   const Uncancellable uncancellable;  // to close a descriptor is a cancellation point
-  note_closed(client);
-  delete client;
+  if (note_closed(client, HandleKind::client))
+    delete client;
 }
 
 int lyk_client_resolve(lyk_client* client,
@@ -178,7 +186,7 @@ int lyk_client_resolve(lyk_client* client,
                        const lyk_resolve_options* options,
                        lyk_image** image) {
   return guarded(client, [&]() -> Result<void> {
-    LYK_TRY(check_handle(client, "client"));
+    LYK_TRY(check_handle(client, HandleKind::client, "client"));
     if (image == nullptr)
       return bad_argument("image", "NULL");
     LYK_TRY_ASSIGN(const auto call, read_call(slot, device, options));
@@ -188,7 +196,7 @@ int lyk_client_resolve(lyk_client* client,
     auto out = std::make_unique<lyk_image>();
     out->sha256 = resolved.reply.image.sha256.hex();
     out->resolved = std::move(resolved);
-    note_opened(out.get());
+    note_opened(out.get(), HandleKind::image);
     forget_failure(out.get());
     *image = out.release();
     return {};
@@ -196,16 +204,16 @@ int lyk_client_resolve(lyk_client* client,
 }
 
 int lyk_image_fd(const lyk_image* image) {
-  return image->resolved.fd.get();
+  return is_open(image, HandleKind::image) ? image->resolved.fd.get() : -1;
 }
 
 uint64_t lyk_image_bytes(const lyk_image* image) {
-  return image->resolved.reply.image.bytes;
+  return is_open(image, HandleKind::image) ? image->resolved.reply.image.bytes : 0;
 }
 
 int lyk_image_data(lyk_image* image, const void** data) {
   return guarded(image, [&]() -> Result<void> {
-    LYK_TRY(check_handle(image, "image"));
+    LYK_TRY(check_handle(image, HandleKind::image, "image"));
     if (data == nullptr)
       return bad_argument("data", "NULL");
     const std::lock_guard lock{image->mutex};
@@ -224,33 +232,37 @@ int lyk_image_data(lyk_image* image, const void** data) {
 }
 
 const char* lyk_image_sha256(const lyk_image* image) {
-  return image->sha256.c_str();
+  return text_of(image, [](const lyk_image& open) { return open.sha256.c_str(); });
 }
 
 const char* lyk_image_kind(const lyk_image* image) {
-  return image->resolved.reply.image.kind == ImageKind::ptx ? "ptx" : "cubin";
+  return text_of(image, [](const lyk_image& open) {
+    return open.resolved.reply.image.kind == ImageKind::ptx ? "ptx" : "cubin";
+  });
 }
 
 const char* lyk_image_arch(const lyk_image* image) {
-  return image->resolved.reply.image.arch.c_str();
+  return text_of(image,
+                 [](const lyk_image& open) { return open.resolved.reply.image.arch.c_str(); });
 }
 
 const char* lyk_image_repo(const lyk_image* image) {
-  return image->resolved.reply.repo.c_str();
+  return text_of(image, [](const lyk_image& open) { return open.resolved.reply.repo.c_str(); });
 }
 
 const char* lyk_image_commit(const lyk_image* image) {
-  return image->resolved.reply.commit.c_str();
+  return text_of(image, [](const lyk_image& open) { return open.resolved.reply.commit.c_str(); });
 }
 
 const char* lyk_image_file(const lyk_image* image) {
-  return image->resolved.reply.file.c_str();
+  return text_of(image, [](const lyk_image& open) { return open.resolved.reply.file.c_str(); });
 }
 
 void lyk_image_close(lyk_image* image) {
   const Uncancellable uncancellable;  // as of a client
-  note_closed(image);
-  if (image != nullptr && image->data != nullptr)
+  if (!note_closed(image, HandleKind::image))
+    return;
+  if (image->data != nullptr)
     (void)::munmap(image->data, mapped_bytes(*image));  // it was mapped so
   delete image;
 }

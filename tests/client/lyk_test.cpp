@@ -1,4 +1,5 @@
-// The C interface of clients and images, called by threads that are cancelled.
+// The C interface of clients and images: handles that are no good any more, and threads that are
+// cancelled.
 #include "client/lyk.h"
 
 #include <gtest/gtest.h>
@@ -41,6 +42,67 @@ private:
   UniqueFd image_ = memfd_of(image_bytes);
   FakeService service_;
 };
+
+// ---- handles
+
+#ifndef NDEBUG
+
+TEST(Handles, MayBeClosedTwiceWhereTheyAreKnown) {
+  const std::string said = in_child({}, []() -> std::string {
+    Handles handles;
+    for (int i = 0; i < 2; ++i) {
+      lyk_image_close(handles.image);
+      lyk_client_close(handles.client);
+    }
+    return {};
+  });
+  EXPECT_EQ(said, "");
+}
+
+TEST(Handles, ThatWereClosedSayNothing) {
+  const std::string said = in_child({}, []() -> std::string {
+    Handles handles;
+    lyk_image* const image = handles.image;
+    lyk_image_close(image);
+    const void* data = nullptr;
+    if (lyk_image_data(image, &data) != LYK_INVALID_ARGUMENT)
+      return "it has data";
+    if (lyk_image_fd(image) != -1 || lyk_image_bytes(image) != 0)
+      return "it has bytes";
+    std::string texts;
+    for (const auto read : {lyk_image_sha256, lyk_image_kind, lyk_image_arch, lyk_image_repo,
+                            lyk_image_commit, lyk_image_file})
+      texts += read(image);
+    lyk_client_close(handles.client);
+    return texts;
+  });
+  EXPECT_EQ(said, "");
+}
+
+TEST(Handles, AreNotTakenForThoseOfAnotherKind) {
+  const std::string said = in_child({}, []() -> std::string {
+    Handles handles;
+    auto* const client = reinterpret_cast<lyk_client*>(handles.image);
+    auto* const image = reinterpret_cast<lyk_image*>(handles.client);
+    const void* data = nullptr;
+    const lyk_device device{sizeof(device), 9, 0, 13000, LYK_TEGRA_AUTO};
+    if (lyk_image_data(image, &data) != LYK_INVALID_ARGUMENT)
+      return "a client has data";
+    if (lyk_client_resolve(client, "ms_deform_attn", &device, nullptr, &handles.image) !=
+        LYK_INVALID_ARGUMENT)
+      return "an image resolves";
+    lyk_image_close(image);
+    lyk_client_close(client);
+    if (lyk_image_bytes(handles.image) != image_bytes.size())
+      return "the image was closed as a client";
+    lyk_image_close(handles.image);
+    lyk_client_close(handles.client);
+    return {};
+  });
+  EXPECT_EQ(said, "");
+}
+
+#endif
 
 // ---- cancelled threads
 
