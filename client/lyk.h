@@ -167,9 +167,8 @@ enum { /* DLPack's numbers */
  * or themselves; the text names the one. LYK_CUDA: the context is lost to a sticky error (such as
  * an illegal address, of ours or of whoever worked there before), and with it the tensors; nothing
  * else can be done with them. No other status is returned but LYK_INTERNAL, a defect of ours.
- * Outputs are untouched after LYK_INVALID_ARGUMENT, unless it was the driver that did not take a
- * pointer; after LYK_NOT_ELIGIBLE as well, unless an implementation had begun when the driver
- * refused it: then they hold anything.
+ * After LYK_INVALID_ARGUMENT and LYK_NOT_ELIGIBLE outputs are untouched, unless it was the driver
+ * that refused, a pointer or what an implementation had begun: then they hold anything.
  *
  * Failures: an implementation that fails to load or to launch is off for the rest of the process
  * for this slot, with one warning; the next one runs in the same call. That there is no code for a
@@ -279,17 +278,15 @@ typedef struct lyk_ms_deform_attn_call {
   uint64_t workspace_bytes;
 } lyk_ms_deform_attn_call;
 
-/* Forward ignores the four gradients' fields, backward ignores `output`. Each rule that a call can
- * break is checked before anything is launched. */
+/* Forward ignores the four gradients' fields, backward ignores `output`. */
 LYK_API int lyk_ms_deform_attn_forward(const lyk_ms_deform_attn_call* call);
 LYK_API int lyk_ms_deform_attn_backward(const lyk_ms_deform_attn_call* call);
 
 /* How large the workspace of such a call must be, so that each implementation can take it. For a
  * forward, which has no grad_value: 0 with a level_start_index, and else 8 bytes a level; this much
  * every call must bring. With value, sampling_locations and grad_value, what a backward with
- * these flags may use: a smaller workspace is passed over by `cuda`. Reads level_start_index, the
- * shape of spatial_shapes, shapes and dtypes of those three. Fails with LYK_INVALID_ARGUMENT, as the
- * call would. */
+ * these flags may use: `cuda` passes a smaller one over. Reads level_start_index, the shape of
+ * spatial_shapes and, of those three, shapes and dtypes. Fails as the call would. */
 LYK_API int lyk_ms_deform_attn_workspace_bytes(const lyk_ms_deform_attn_call* call,
                                                uint64_t* bytes);
 
@@ -354,11 +351,13 @@ typedef struct lyk_implementation {
 LYK_API int lyk_register(const char* slot, const lyk_implementation* implementation);
 
 /* Takes every registration of that name from `slot`. Calls that began before may still be in it:
- * `fn`, `predicate` and `user` must stay good until those have returned. Registered anew after it
- * failed, an implementation is on again: what was off was that registration. Fails with
- * LYK_NOT_FOUND if there is none; what this library brings itself cannot be taken away, only
- * switched off. */
+ * `fn`, `predicate` and `user` must stay good until those have returned. Registered anew, what had
+ * failed is on again. Fails with LYK_NOT_FOUND if there is none; what this library brings itself
+ * cannot be taken away, only switched off. */
 LYK_API int lyk_unregister(const char* slot, const char* name);
+
+/* The same of one registration: the newest with that name, `fn` and `user`. */
+LYK_API int lyk_unregister_one(const char* slot, const lyk_implementation* implementation);
 
 /* The name of the implementation that a call of `slot` would try first: the first that is not off
  * and whose predicate says yes; not one of which calls have found that it has code for no GPU of
@@ -377,11 +376,10 @@ typedef struct lyk_implementation_state {
  * and its strings live until it returns. It must not call the library. */
 typedef void (*lyk_state_fn)(void* user, const lyk_implementation_state* state);
 
-/* What a call of `slot` would do and why: every implementation, with what keeps it from running. A
- * process may have several GPUs, of which some have an image: `hub` or `cuda` is then active, and
- * its reason names each device that a call has found to have none. It is not active once that is
- * true of every device. An unknown slot has none and is no error. Touches neither driver nor
- * service: what no call has found out yet is not known here either. */
+/* What a call of `slot` would do and why: every implementation, with what keeps it from running.
+ * While some GPU of the process may have an image, `hub` or `cuda` is active, and its reason names
+ * each device that a call has found to have none. An unknown slot has none and is no error. Touches
+ * neither driver nor service: what no call has found out yet is not known here either. */
 LYK_API int lyk_active(const char* slot, lyk_state_fn each, void* user);
 
 /* Reads the environment again, which is otherwise read once, by the first call that needs it:
@@ -462,9 +460,8 @@ typedef struct lyk_resolve_options {
   uint64_t wait_ms; /* for the fetch of a miss; 0: LIBREYOLO_KERNELS_WAIT, else 30 s */
 } lyk_resolve_options;
 
-/* The image of `slot` that fits `device`. `options` may be NULL. On success `*image` is the
- * caller's, to be closed with lyk_image_close. Blocks: for as long as wait_ms says, and for another
- * 30 s at most if the service is stuck.
+/* The image of `slot` that fits `device`, to be closed with lyk_image_close. Blocks: for as long as
+ * wait_ms says, and for another 30 s at most if the service is stuck.
  *
  * LYK_NOT_ELIGIBLE means that LIBREYOLO_HUB_KERNELS forbids to ask, or that the process is short of
  * descriptors, memory or processes. LYK_NOT_CACHED, LYK_NETWORK, LYK_BUSY and LYK_TIMEOUT may pass;
@@ -493,8 +490,7 @@ LYK_API const char* lyk_image_repo(const lyk_image* image);   /* "namespace/name
 LYK_API const char* lyk_image_commit(const lyk_image* image); /* 40 hex digits */
 LYK_API const char* lyk_image_file(const lyk_image* image);   /* its path in the repo */
 
-/* Unmaps the bytes and closes the descriptor. A module that a driver has loaded does not need them.
- * NULL is accepted. */
+/* Unmaps the bytes and closes the descriptor. A loaded module needs neither. NULL is accepted. */
 LYK_API void lyk_image_close(lyk_image* image);
 
 #ifdef __cplusplus

@@ -162,9 +162,9 @@ inline std::vector<State> active(const char* slot) {
   return std::move(collected.states);
 }
 
-// An implementation that is registered for as long as this object lives, as the only one of its
-// name: ending it takes nothing else away. The callables may be called by several threads at once
-// and must not end this object.
+// An implementation that is registered for as long as this object lives, and not where the slot has
+// one of its name already. Ending it takes nothing else away, whoever has registered that name
+// since. The callables may be called by several threads at once and must not end this object.
 class Registration {
 public:
   // True: the call is done. False: not these arguments, ask the next. An exception other than a
@@ -182,12 +182,8 @@ public:
       : slot_(std::move(slot)),
         name_(std::move(name)),
         shared_(std::make_unique<Shared>(std::move(run), std::move(predicate)).release()) {
-    auto implementation = zeroed<lyk_implementation>();
+    lyk_implementation implementation = own();
     implementation.flags = flags | LYK_SOLE_OF_ITS_NAME;
-    implementation.name = name_.c_str();
-    implementation.fn = &Registration::run;
-    implementation.predicate = &Registration::ask;
-    implementation.user = shared_;
     const int status = lyk_register(slot_.c_str(), &implementation);
     if (status != LYK_OK) {
       delete shared_;
@@ -204,7 +200,8 @@ public:
   // it then meets an implementation that says no, for which a few bytes stay behind. In a child of
   // fork nothing is waited for, and the callables stay: what was in them in the parent never ends.
   ~Registration() {
-    (void)lyk_unregister(slot_.c_str(), name_.c_str());  // another of its name may have done it
+    const lyk_implementation implementation = own();
+    (void)lyk_unregister_one(slot_.c_str(), &implementation);  // by name anybody may have done it
     shared_->is_closed = true;
     if (::getpid() != owner_)
       return;
@@ -238,6 +235,15 @@ private:
   private:
     Shared& shared_;
   };
+
+  lyk_implementation own() const {
+    auto out = zeroed<lyk_implementation>();
+    out.name = name_.c_str();
+    out.fn = &Registration::run;
+    out.predicate = &Registration::ask;
+    out.user = shared_;
+    return out;
+  }
 
   // The two trampolines: no exception leaves them.
   static int run(void* user, const lyk_arguments* arguments) noexcept {

@@ -133,6 +133,16 @@ int lyk_unregister(const char* slot, const char* name) {
   });
 }
 
+int lyk_unregister_one(const char* slot, const lyk_implementation* implementation) {
+  return guarded(nullptr, [&]() -> Result<void> {
+    LYK_TRY_ASSIGN(const std::string_view name, read_name(slot, "slot"));
+    lyk_implementation storage{};
+    LYK_TRY_ASSIGN(const lyk_implementation* known,
+                   view_struct(implementation, "implementation", storage));
+    return process_registry().remove_one(name, *known);
+  });
+}
+
 int lyk_resolve(const char* slot, const char** name) {
   return guarded(nullptr, [&]() -> Result<void> {
     LYK_TRY_ASSIGN(const std::string_view slot_name, read_name(slot, "slot"));

@@ -158,6 +158,26 @@ Result<void> Registry::remove(std::string_view slot_name, std::string_view name)
   return {};
 }
 
+Result<void> Registry::remove_one(std::string_view slot_name,
+                                  const lyk_implementation& implementation) {
+  const std::string_view name = implementation.name == nullptr ? "" : implementation.name;
+  const std::lock_guard lock{mutex_};
+  Slot* slot = find(slot_name);
+  const Error none{Code::not_found, str("slot ", quoted(slot_name), ": that of ", quoted(name),
+                                        " is not registered")};
+  if (slot == nullptr)
+    return none;
+  const auto one = std::find_if(slot->order.begin(), slot->order.end(), [&](const Entry* entry) {
+    return !entry->is_built_in && entry->name == name && entry->fn == implementation.fn &&
+           entry->user == implementation.user;
+  });
+  if (one == slot->order.end())
+    return none;
+  slot->order.erase(one);
+  publish(*slot, next_view(*slot, policy_));
+  return {};
+}
+
 Result<void> Registry::reload(Environment environment) {
   Policy policy = parse_policy(std::move(environment));
   if (!policy.settings)

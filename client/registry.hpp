@@ -68,9 +68,11 @@ public:
   Registry(Registry&&) = delete;
   Registry& operator=(Registry&&) = delete;
 
-  // As lyk_register and lyk_unregister; the struct has been read, its strings not.
+  // As lyk_register, lyk_unregister and lyk_unregister_one; the struct has been read, its strings
+  // not.
   Result<void> add(std::string_view slot, const lyk_implementation& implementation);
   Result<void> remove(std::string_view slot, std::string_view name);
+  Result<void> remove_one(std::string_view slot, const lyk_implementation& implementation);
 
   // As lyk_call; the struct has been read.
   Result<void> call(std::string_view slot, const lyk_arguments& arguments);

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -150,6 +151,51 @@ void test_a_name_has_one_owner() {
   CHECK(lyk::call("owned", none));
 }
 
+int say_no(void*, const lyk_arguments*) {
+  return LYK_NOT_ELIGIBLE;
+}
+
+// Of the same name, from somebody who knows nothing of the others.
+void test_a_registration_takes_nothing_else_away() {
+  auto none = arguments_of(nullptr);
+  none.tensor_count = 0;
+  int of_another = 0;
+  auto plain = lyk::zeroed<lyk_implementation>();
+  plain.name = "shared";
+  plain.user = &of_another;
+  plain.fn = [](void* user, const lyk_arguments*) {
+    ++*static_cast<int*>(user);
+    return static_cast<int>(LYK_OK);
+  };
+  const auto yes = [](const lyk_arguments&) { return true; };
+  auto first = std::make_unique<lyk::Registration>("several", "shared", yes);
+  CHECK(lyk_register("several", &plain) == LYK_OK);
+  first.reset();
+  CHECK(lyk::call("several", none) && of_another == 1);
+  CHECK(lyk_unregister("several", "shared") == LYK_OK);
+
+  first = std::make_unique<lyk::Registration>("several", "shared", yes);
+  CHECK(lyk_unregister("several", "shared") == LYK_OK);
+  const lyk::Registration second{"several", "shared", yes};
+  first.reset();
+  CHECK(lyk::call("several", none));
+}
+
+void test_one_of_several_of_a_name_is_taken_away() {
+  auto mine = lyk::zeroed<lyk_implementation>();
+  mine.name = "mine";
+  mine.fn = say_no;
+  auto other = mine;
+  other.user = &mine;
+  CHECK(lyk_unregister_one("one", &mine) == LYK_NOT_FOUND);
+  CHECK(lyk_register("one", &mine) == LYK_OK && lyk_register("one", &other) == LYK_OK);
+  CHECK(lyk_unregister_one("one", &mine) == LYK_OK);
+  CHECK(lyk_unregister_one("one", &mine) == LYK_NOT_FOUND);
+  CHECK(lyk::active("one").size() == 1);
+  CHECK(lyk_unregister_one("one", nullptr) == LYK_INVALID_ARGUMENT);
+  CHECK(lyk_unregister_one("one", &other) == LYK_OK);
+}
+
 void test_a_child_does_not_wait_for_calls_of_its_parent() {
   auto none = arguments_of(nullptr);
   none.tensor_count = 0;
@@ -203,6 +249,8 @@ int main() {
   test_failures_of_a_callable_are_statuses();
   test_a_registration_ends_while_others_call();
   test_a_name_has_one_owner();
+  test_a_registration_takes_nothing_else_away();
+  test_one_of_several_of_a_name_is_taken_away();
   test_a_child_does_not_wait_for_calls_of_its_parent();
   test_wrong_names_throw();
   test_a_workspace_is_needed_for_level_starts();
