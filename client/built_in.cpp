@@ -37,7 +37,8 @@ constexpr std::uint32_t deterministic = LYK_DETERMINISTIC_FORWARD | LYK_DETERMIN
 int status_of(const Result<void>& done) {
   if (done)
     return LYK_OK;
-  note(done.error().message);
+  if (!done.error().message.empty())  // see not_taken
+    note(done.error().message);
   return info(done.error().code).c_status;
 }
 

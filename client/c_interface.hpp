@@ -37,6 +37,16 @@ const char* failure_text(const void* handle) noexcept;
 void note(std::string_view text) noexcept;
 Line& noted() noexcept;
 
+// That an implementation does not take a call. The text is in the note and not in the Error: the
+// next one may take the call, which has then allocated nothing.
+template <typename... Parts>
+Error not_taken(const Parts&... parts) noexcept {
+  Line& line = noted();
+  line.clear();
+  (line.add(parts), ...);
+  return {Code::not_eligible, {}};
+}
+
 // An empty note for as long as this lives, for whoever is called meanwhile, and what was in it back
 // afterwards: who calls may be an implementation that has said something already.
 class FreshNote {

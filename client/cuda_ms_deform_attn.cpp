@@ -82,24 +82,23 @@ Result<void> check_tensor_taken(const lyk_arguments& arguments,
                                 const TensorRule& rule) {
   const lyk_tensor& tensor = *arguments.tensors[place];
   if (!is_on_gpu(tensor))
-    return Error{Code::not_eligible, str(rule.name, " is not on a GPU")};
+    return not_taken(rule.name, " is not on a GPU");
   if (rule.elements == Elements::floating) {
     const auto code = element_code(tensor);
     if (!code)
-      return Error{Code::not_eligible,
-                   str(rule.name, " is neither float32 nor float16 nor bfloat16")};
+      return not_taken(rule.name, " is neither float32 nor float16 nor bfloat16");
     const std::size_t kin = kin_of(place, arguments.operation);
     if (code != element_code(*arguments.tensors[kin]))
-      return Error{Code::not_eligible, str(rule.name, " is not of the type of ",
-                                           ms_deform_attn_rules(arguments.operation)[kin].name)};
+      return not_taken(rule.name, " is not of the type of ",
+                       ms_deform_attn_rules(arguments.operation)[kin].name);
   }
   if (!may_be_strided(rule) && !is_dense(tensor))
-    return Error{Code::not_eligible, str(rule.name, " is not dense and row-major")};
+    return not_taken(rule.name, " is not dense and row-major");
   if (may_be_strided(rule) && !is_in_reach(tensor))
-    return Error{Code::not_eligible, str(rule.name, " has strides beyond 31 bits")};
+    return not_taken(rule.name, " has strides beyond 31 bits");
   // It is filled with zeros before anything is added to it.
   if (may_be_strided(rule) && rule.access == Access::writes && !has_no_gaps(tensor))
-    return Error{Code::not_eligible, str(rule.name, " has gaps")};
+    return not_taken(rule.name, " has gaps");
   return {};
 }
 
@@ -110,9 +109,8 @@ Result<void> check_takes(const lyk_arguments& arguments) {
     if (arguments.tensors[i] != nullptr)
       LYK_TRY(check_tensor_taken(arguments, i, rules[i]));
   if (!cuda::are_deform_sizes_in_reach(cuda_sizes(ms_deform_attn_sizes(arguments))))
-    return Error{Code::not_eligible,
-                 "one image and head has more cells or points, or one cell more channels, than 31 "
-                 "bits"};
+    return not_taken(
+        "one image and head has more cells or points, or one cell more channels, than 31 bits");
   return {};
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "client/c_interface.hpp"
 #include "client/quantization_layout.hpp"
 #include "proto/check.hpp"
 #include "proto/text.hpp"
@@ -375,7 +376,7 @@ Result<void> run_on_cuda(DeviceCode& code,
                          const CudaSlot& kernels,
                          const lyk_arguments& arguments) {
   if (!is_on_gpu(*arguments.tensors[0]))
-    return Error{Code::not_eligible, "the tensors are not on a GPU"};
+    return not_taken("the tensors are not on a GPU");
   LYK_TRY(kernels.check_takes(slot, arguments));
   if (has_nothing_to_write(slot, arguments))
     return {};

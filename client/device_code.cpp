@@ -186,6 +186,9 @@ Result<Module*> DeviceCode::module(const Driver& driver,
   Module* module = state.module.load(std::memory_order_acquire);
   if (module != nullptr && module->context_id == context_id)
     return module;
+  // Nothing is tried again, so nothing has to be waited for.
+  if (state.has_failed.load(std::memory_order_acquire))
+    return not_taken(state.failure);
   LYK_TRY(check_not_capturing(driver.cu, stream));
   return load(driver, number, context_id);
 }
@@ -225,17 +228,18 @@ Result<Module*> DeviceCode::load(const Driver& driver,
   Module* module = state.module.load(std::memory_order_relaxed);
   if (module != nullptr && module->context_id == context_id)
     return module;  // another thread was first
-  if (!state.failure.empty())
-    return Error{Code::not_eligible, state.failure};
+  if (state.has_failed.load(std::memory_order_relaxed))
+    return not_taken(state.failure);
   LYK_TRY(hold_context(driver, number, state));
   auto loaded = load_(driver, number);
   if (!loaded) {
     // One thread tells of it; those that waited with it hear that it is so. What hurts this call
     // alone, such as no room for a descriptor, is no failure.
-    if (loaded.error().code != Code::not_eligible && loaded.error().code != Code::cuda)
+    if (loaded.error().code != Code::not_eligible && loaded.error().code != Code::cuda) {
       state.failure = loaded.error().message;
-    if (loaded.error().code == Code::no_image)
-      state.has_no_image.store(true, std::memory_order_release);
+      state.has_no_image.store(loaded.error().code == Code::no_image, std::memory_order_release);
+      state.has_failed.store(true, std::memory_order_release);
+    }
     return std::move(loaded).error();
   }
   state.modules.push_back(*std::move(loaded));

@@ -95,8 +95,9 @@ private:
     std::atomic<lyk_cu_context> context{nullptr};
     std::atomic<Module*> module{nullptr};   // points into `modules`
     std::mutex mutex;                       // of what follows, and held while it loads
-    std::string failure;                    // why loading failed; empty: it has not. Then for good
-    std::atomic<bool> has_no_image{false};  // and `failure` says so, to be read without the lock
+    std::string failure;                    // why loading failed, and for good
+    std::atomic<bool> has_failed{false};    // so that `failure` may be read without the lock
+    std::atomic<bool> has_no_image{false};  // and that is why
     std::atomic<std::uint32_t> marks{0};    // of the last module, with marks_known; 0: none yet
     bool is_retained = false;               // see hold_context
     std::vector<std::unique_ptr<Module>> modules;

@@ -12,7 +12,6 @@
 #include "client/ms_deform_fill.hpp"
 #include "client/ms_deform_im2col.hpp"
 #include "client/tensor_checks.hpp"
-#include "proto/text.hpp"
 
 namespace lyk::client {
 
@@ -26,11 +25,11 @@ Result<void> check_takes(const lyk_arguments& arguments) {
     if (tensor == nullptr)
       continue;
     if (!is_on_gpu(*tensor))
-      return Error{Code::not_eligible, str(rules[i].name, " is not on a GPU")};
+      return not_taken(rules[i].name, " is not on a GPU");
     if (rules[i].elements == Elements::floating && !is_float32(*tensor))
-      return Error{Code::not_eligible, str(rules[i].name, " is not float32")};
+      return not_taken(rules[i].name, " is not float32");
     if (!is_dense(*tensor))
-      return Error{Code::not_eligible, str(rules[i].name, " is not dense and row-major")};
+      return not_taken(rules[i].name, " is not dense and row-major");
   }
   return {};
 }
@@ -72,10 +71,10 @@ Result<void> check_marked(const Module& module, const lyk_arguments& arguments) 
     return {};
   const bool is_forward = arguments.operation == LYK_FORWARD;
   if (is_forward && (module.deterministic & LYK_DETERMINISTIC_FORWARD) == 0)
-    return Error{Code::not_eligible, "the pin does not mark its forward deterministic"};
+    return not_taken("the pin does not mark its forward deterministic");
   const bool needs_backward = !is_forward || (arguments.flags & LYK_NEEDS_GRADIENT) != 0;
   if (needs_backward && (module.deterministic & LYK_DETERMINISTIC_BACKWARD) == 0)
-    return Error{Code::not_eligible, "the pin does not mark its backward deterministic"};
+    return not_taken("the pin does not mark its backward deterministic");
   return {};
 }
 
@@ -100,8 +99,8 @@ Result<void> run_hub_ms_deform_attn(DeviceCode& code, const lyk_arguments& argum
                                  ? deform_forward_kernel()
                                  : deform_backward_kernel(sizes.channels);
   const bool is_empty = has_nothing_to_compute(sizes);
-  if (!is_empty)
-    LYK_TRY(images_per_launch(sizes, shape.threads));
+  if (!is_empty && images_per_launch(sizes, shape.threads) == 0)
+    return not_taken("one image is more than the kernel's 32-bit offsets reach");
 
   LYK_TRY_ASSIGN(const ReadyGpu gpu, enter_gpu(code, arguments));
   const lyk_cu_functions& cu = gpu.driver->cu;

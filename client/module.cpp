@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "client/c_interface.hpp"
 #include "client/context.hpp"
 #include "client/shortage.hpp"
 #include "proto/limits.hpp"
@@ -141,12 +142,11 @@ Result<void> check_not_capturing(const lyk_cu_functions& cu, lyk_cu_stream strea
   // Asked about the legacy stream while another one captures, the driver refuses without harm;
   // anything else on the legacy stream would break that capture.
   if (result == LYK_CU_STREAM_CAPTURE_IMPLICIT)
-    return Error{Code::not_eligible,
-                 "another stream captures, and the default stream may not be waited for"};
+    return not_taken("another stream captures, and the default stream may not be waited for");
   if (result != LYK_CU_SUCCESS)
     return cuda_error(cu, result, "ask whether the stream captures");
   if (status != LYK_CU_CAPTURE_STATUS_NONE)
-    return Error{Code::not_eligible, "the stream captures, and this kernel has not run before"};
+    return not_taken("the stream captures, and this kernel has not run before");
   return {};
 }
 

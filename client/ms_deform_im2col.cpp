@@ -4,7 +4,7 @@
 #include <array>
 #include <limits>
 
-#include "proto/text.hpp"
+#include "proto/check.hpp"
 
 namespace lyk::client {
 
@@ -96,20 +96,14 @@ bool adds_to_all_gradients(std::int64_t channels) {
   return channels > threads_max;
 }
 
-Result<std::int64_t> images_per_launch(const DeformSizes& sizes, std::int64_t threads) {
+std::int64_t images_per_launch(const DeformSizes& sizes, std::int64_t threads) {
   constexpr std::int64_t int_max = std::numeric_limits<std::int32_t>::max();
   const std::int64_t elements = sizes.queries * sizes.heads * sizes.channels;
   // The kernel steps once over the whole grid behind its last element before it stops.
   const std::int64_t elements_max = (int_max - threads) / 2;
   const std::int64_t locations = 2 * sizes.queries * sizes.heads * sizes.levels * sizes.points;
   const std::int64_t cells = sizes.cells * sizes.heads * sizes.channels;
-  const std::int64_t images =
-      std::min({sizes.batch, elements_max / elements, int_max / locations, int_max / cells});
-  if (images < 1)
-    return Error{Code::not_eligible,
-                 str("one image has ", cells, " values, ", elements, " results and ", locations,
-                     " coordinates: more than the kernel's 32-bit offsets reach")};
-  return images;
+  return std::min({sizes.batch, elements_max / elements, int_max / locations, int_max / cells});
 }
 
 Result<void> launch_forward(const lyk_cu_functions& cu,
@@ -118,7 +112,8 @@ Result<void> launch_forward(const lyk_cu_functions& cu,
                             const DeformForward& tensors,
                             lyk_cu_stream stream) {
   const DeformKernel shape = deform_forward_kernel();
-  LYK_TRY_ASSIGN(const std::int64_t images_max, images_per_launch(sizes, shape.threads));
+  const std::int64_t images_max = images_per_launch(sizes, shape.threads);
+  LYK_CHECK(images_max > 0);
   const ImageBytes step{sizes};
   DeformForward at = tensors;
   for (std::int64_t first = 0; first < sizes.batch; first += images_max) {
@@ -146,7 +141,8 @@ Result<void> launch_backward(const lyk_cu_functions& cu,
                              const DeformBackward& tensors,
                              lyk_cu_stream stream) {
   const DeformKernel shape = deform_backward_kernel(sizes.channels);
-  LYK_TRY_ASSIGN(const std::int64_t images_max, images_per_launch(sizes, shape.threads));
+  const std::int64_t images_max = images_per_launch(sizes, shape.threads);
+  LYK_CHECK(images_max > 0);
   const ImageBytes step{sizes};
   DeformBackward at = tensors;
   DeformForward& in = at.inputs;

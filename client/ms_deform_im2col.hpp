@@ -57,11 +57,12 @@ DeformKernel deform_backward_kernel(std::int64_t channels);
 bool adds_to_all_gradients(std::int64_t channels);
 
 // How many images one launch may take so that no 32-bit number in the kernel overflows; at most
-// sizes.batch. A not_eligible error: not even one. Sizes are positive.
-Result<std::int64_t> images_per_launch(const DeformSizes& sizes, std::int64_t threads);
+// sizes.batch. 0: not even one. Sizes are positive.
+std::int64_t images_per_launch(const DeformSizes& sizes, std::int64_t threads);
 
 // Enqueues the whole computation on `stream`, in as many launches as it takes. Gradients must be
-// zero where the kernels add to them. The kernel is one of `module`; its context is current.
+// zero where the kernels add to them. The kernel is one of `module`; its context is current. One
+// launch may take an image at least.
 Result<void> launch_forward(const lyk_cu_functions& cu,
                             const Kernel& kernel,
                             const DeformSizes& sizes,
