@@ -296,7 +296,8 @@ Result<void> run_cuda_ms_deform_attn(DeviceCode& code, const lyk_arguments& argu
   LYK_TRY(check_takes(arguments));
   LYK_TRY(check_room(arguments));
   const DeformSizes sizes = ms_deform_attn_sizes(arguments);
-  LYK_TRY_ASSIGN(const ReadyGpu gpu, enter_gpu(code, arguments));
+  const auto rules = ms_deform_attn_rules(arguments.operation);
+  LYK_TRY_ASSIGN(const ReadyGpu gpu, enter_gpu(code, arguments, rules[0].name));
   const lyk_cu_functions& cu = gpu.driver->cu;
   if (has_nothing_to_compute(sizes))
     return fill_outputs(cu, arguments, gpu.stream);

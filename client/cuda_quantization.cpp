@@ -380,7 +380,8 @@ Result<void> run_on_cuda(DeviceCode& code,
   LYK_TRY(kernels.check_takes(slot, arguments));
   if (has_nothing_to_write(slot, arguments))
     return {};
-  LYK_TRY_ASSIGN(const ReadyGpu gpu, enter_gpu(code, arguments));
+  const auto rules = rules_of(slot, arguments.operation);
+  LYK_TRY_ASSIGN(const ReadyGpu gpu, enter_gpu(code, arguments, rules[0].name));
   const lyk_cu_functions& cu = gpu.driver->cu;
   LYK_TRY_ASSIGN(Module * module, code.module(*gpu.driver, gpu.number, gpu.stream));
 

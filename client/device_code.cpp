@@ -154,7 +154,8 @@ Result<void> DeviceCode::find_context_anew(const Driver& driver, State& state, G
 
 Result<Gpu> DeviceCode::find_gpu(const Driver& driver, std::int32_t number) {
   if (number < 0 || number >= driver.device_count)
-    return bad_argument("device", str(number, ": this process has ", driver.device_count));
+    return Error{Code::invalid_argument,
+                 str("device ", number, ": this process has ", driver.device_count)};
   if (static_cast<std::size_t>(number) >= states_.size())
     return Error{Code::not_eligible,
                  str("device ", number, ": only ", states_.size(), " are kept account of")};

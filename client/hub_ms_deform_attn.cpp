@@ -102,7 +102,8 @@ Result<void> run_hub_ms_deform_attn(DeviceCode& code, const lyk_arguments& argum
   if (!is_empty && images_per_launch(sizes, shape.threads) == 0)
     return not_taken("one image is more than the kernel's 32-bit offsets reach");
 
-  LYK_TRY_ASSIGN(const ReadyGpu gpu, enter_gpu(code, arguments));
+  const auto rules = ms_deform_attn_rules(arguments.operation);
+  LYK_TRY_ASSIGN(const ReadyGpu gpu, enter_gpu(code, arguments, rules[0].name));
   const lyk_cu_functions& cu = gpu.driver->cu;
   if (is_empty)
     return fill_outputs(cu, arguments, gpu.stream);

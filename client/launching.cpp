@@ -58,14 +58,20 @@ Result<void> check_taken(const lyk_cu_functions& cu,
 
 }  // namespace
 
-Result<ReadyGpu> enter_gpu(DeviceCode& code, const lyk_arguments& arguments) {
+Result<ReadyGpu> enter_gpu(DeviceCode& code,
+                           const lyk_arguments& arguments,
+                           std::string_view name) {
   LYK_TRY_ASSIGN(const Driver* driver, code.driver());
   const std::int32_t number = arguments.tensors[0]->device.device_id;
   auto* stream = static_cast<lyk_cu_stream>(arguments.stream);
-  LYK_TRY_ASSIGN(EnteredGpu entered, code.enter(*driver, number, stream));
-  LYK_TRY(check_stream(driver->cu, stream, entered.gpu));
+  auto entered = code.enter(*driver, number, stream);
+  if (!entered && entered.error().code == Code::invalid_argument)
+    return annotate(std::move(entered).error(), name);
+  if (!entered)
+    return std::move(entered).error();
+  LYK_TRY(check_stream(driver->cu, stream, entered->gpu));
   LYK_TRY(check_no_capture_elsewhere(driver->cu, stream));
-  return ReadyGpu{driver, number, stream, std::move(entered)};
+  return ReadyGpu{driver, number, stream, *std::move(entered)};
 }
 
 Result<void> check_context_not_lost(DeviceCode& code, const lyk_arguments& arguments) {

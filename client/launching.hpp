@@ -47,9 +47,10 @@ struct ReadyGpu {
   EnteredGpu entered;
 };
 
-// Errors: as DeviceCode::driver and DeviceCode::enter; invalid_argument (the stream is of another
-// context); not_eligible (another stream captures, and this one would end that).
-Result<ReadyGpu> enter_gpu(DeviceCode& code, const lyk_arguments& arguments);
+// `name` is that of the first tensor. Errors: as DeviceCode::driver and DeviceCode::enter;
+// invalid_argument (the stream is of another context); not_eligible (another stream captures, and
+// this one would end that).
+Result<ReadyGpu> enter_gpu(DeviceCode& code, const lyk_arguments& arguments, std::string_view name);
 
 // Whether the context of such a call's tensors is not the one that `code` has lost. Errors: cuda
 // (it is), with how.
