@@ -18,13 +18,13 @@
  *     left as they were on failure.
  *  3. The text of a failure is lyk_error_message(). Programs decide by status, never by text.
  *  4. A struct that is handed in begins with `size`, its sizeof at the caller's compile time; all
- *     else may be zero, which asks for the default. NULL instead of an options struct is all
- *     defaults. A struct of another release is understood as long as what this release does not
- *     know is zero.
- *  5. Strings are UTF-8 and end in NUL. A string that is handed in is copied. A string that is
- *     handed out belongs to the handle that it came from and lives as long, unless its function
- *     says else.
- *  6. Threads: every function may be called from any thread. Calls on one handle take turns.
+ *     else may be zero, the default. NULL instead of an options struct is all defaults. A struct of
+ *     another release is understood as long as what this one does not know is zero.
+ *  5. Strings are UTF-8 and end in NUL. One that is handed in is copied. One that is handed out
+ *     belongs to the handle that it came from and lives as long, unless its function says else.
+ *  6. Threads: every function may be called from any thread. Calls on one handle take turns. The
+ *     environment is read by the first function that is about slots, by lyk_reload_environment and
+ *     by lyk_client_open: as with getenv, no other thread may change it meanwhile.
  *  7. Fork: a child may go on using a handle and gets a connection of its own; it must close its
  *     handles like anybody. Images are shared with the parent.
  *  8. Nothing is printed but the warnings that lyk_set_message_callback tells of, no signal is sent
@@ -382,12 +382,11 @@ typedef void (*lyk_state_fn)(void* user, const lyk_implementation_state* state);
  * neither driver nor service: what no call has found out yet is not known here either. */
 LYK_API int lyk_active(const char* slot, lyk_state_fn each, void* user);
 
-/* Reads the environment again, which is otherwise read once, by the first call that needs it:
- * LIBREYOLO_KERNELS, LIBREYOLO_QUANT_KERNELS, LIBREYOLO_HUB_KERNELS, LIBREYOLO_KERNELS_DISABLE,
- * LIBREYOLO_KERNELS_DETERMINISTIC and those of lyk_client_open. What has failed stays off. Must not
- * run while another thread changes the environment. Fails with LYK_INVALID_ARGUMENT and the name of
- * the variable, and with LYK_BUSY after some hundred environments that differed from all before;
- * what was read before then stays in force. */
+/* Reads the environment again, which is otherwise read once: LIBREYOLO_KERNELS,
+ * LIBREYOLO_QUANT_KERNELS, LIBREYOLO_HUB_KERNELS, LIBREYOLO_KERNELS_DISABLE,
+ * LIBREYOLO_KERNELS_DETERMINISTIC and those of lyk_client_open. What has failed stays off. Fails
+ * with LYK_INVALID_ARGUMENT and the name of the variable, and with LYK_BUSY after some hundred
+ * environments that differed from all before; what was read before then stays in force. */
 LYK_API int lyk_reload_environment(void);
 
 /* Receives a warning: one line, without control characters, that says what failed, why, and what
@@ -422,8 +421,7 @@ typedef struct lyk_client_options {
 } lyk_client_options;
 
 /* Reads the environment (LIBREYOLO_KERNELS_SOCKET, _EXEC, _WAIT, _TRUST_UID, LIBREYOLO_HUB_KERNELS,
- * XDG_RUNTIME_DIR), this once; like getenv it must not run while another thread changes the
- * environment. Connects to nothing. `options` may be NULL. Fails with LYK_INVALID_ARGUMENT. */
+ * XDG_RUNTIME_DIR), this once, and connects to nothing. Fails with LYK_INVALID_ARGUMENT. */
 LYK_API int lyk_client_open(const lyk_client_options* options, lyk_client** client);
 
 /* Closes the connection. Images that came over it stay. NULL is accepted. */
