@@ -33,20 +33,16 @@ namespace {
 
 constexpr std::uint32_t deterministic = LYK_DETERMINISTIC_FORWARD | LYK_DETERMINISTIC_BACKWARD;
 
-// What came of a run, as an implementation says it.
-int status_of(const Result<void>& done) {
-  if (done)
-    return LYK_OK;
-  if (!done.error().message.empty())  // see not_taken
-    note(done.error().message);
-  return info(done.error().code).c_status;
-}
-
-// Host code allocates a little; being short of that hurts this call alone.
+// What came of a run, as an implementation says it. Being short of memory hurts this call alone.
 template <typename Run>
-int run_on_processors(const Run& run) {
+int status_of(const Run& run) {
   try {
-    return status_of(run());
+    const Result<void> done = run();
+    if (done)
+      return LYK_OK;
+    if (!done.error().message.empty())  // see not_taken
+      note(done.error().message);
+    return info(done.error().code).c_status;
   } catch (const std::bad_alloc&) {
     note("no memory");
     return LYK_NOT_ELIGIBLE;
@@ -88,7 +84,8 @@ void BuiltIns::add_ms_deform_attn() {
       return hub_.load(driver, number);
     });
     const auto run = [](void* user, const lyk_arguments* arguments) {
-      return status_of(run_hub_ms_deform_attn(*static_cast<DeviceCode*>(user), *arguments));
+      return status_of(
+          [&] { return run_hub_ms_deform_attn(*static_cast<DeviceCode*>(user), *arguments); });
     };
     all_.push_back({slot, hub_name, run, &code, LYK_DETERMINISTIC_FORWARD, &code});
   }
@@ -98,13 +95,14 @@ void BuiltIns::add_ms_deform_attn() {
           return fatbin_.load(driver, number, cuda_ms_deform_attn_symbols());
         });
     const auto run = [](void* user, const lyk_arguments* arguments) {
-      return status_of(run_cuda_ms_deform_attn(*static_cast<DeviceCode*>(user), *arguments));
+      return status_of(
+          [&] { return run_cuda_ms_deform_attn(*static_cast<DeviceCode*>(user), *arguments); });
     };
     all_.push_back({slot, cuda_name, run, &code, deterministic, &code});
   }
   if (has(cpu_name)) {
     const auto run = [](void* user, const lyk_arguments* arguments) {
-      return run_on_processors(
+      return status_of(
           [&] { return run_host_ms_deform_attn(*static_cast<HostThreads*>(user), *arguments); });
     };
     all_.push_back({slot, cpu_name, run, &threads_, deterministic, nullptr});
@@ -122,14 +120,14 @@ void BuiltIns::add_quantization(const QuantizationSlot& slot) {
                                  });
     const auto run = [](void* user, const lyk_arguments* arguments) {
       const auto& on = *static_cast<const OnCuda*>(user);
-      return status_of(run_on_cuda(on.code, on.slot, on.kernels, *arguments));
+      return status_of([&] { return run_on_cuda(on.code, on.slot, on.kernels, *arguments); });
     };
     OnCuda& user = on_cuda_.emplace_back(OnCuda{slot, kernels, code});
     all_.push_back({slot.name, cuda_name, run, &user, flags, &code});
   }
   const auto run = [](void* user, const lyk_arguments* arguments) {
     const auto& on = *static_cast<const OnHost*>(user);
-    return run_on_processors([&] { return run_on_host(on.slot, on.code, *arguments, on.threads); });
+    return status_of([&] { return run_on_host(on.slot, on.code, *arguments, on.threads); });
   };
   for (const std::string_view name : {cpu_name, reference_name}) {
     if (!has(name))

@@ -1,9 +1,10 @@
-// A process that is out of descriptors: the call is not taken, and nothing else changes.
+// A process that is out of descriptors or memory: the call is not taken, and nothing else changes.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <new>
 #include <stdexcept>
 #include <string>
 
@@ -81,6 +82,41 @@ TEST(Shortage, OfDescriptorsKeepsAServiceFromBeingStartedThisOnce) {
     });
     EXPECT_EQ(said, "") << more;
   }
+}
+
+// What it was to load with is not there this once, and the next implementation is.
+TEST(Shortage, OfMemoryHurtsOnlyTheCallOfTheHubThatMeetsIt) {
+  const std::string said = in_child(softcuda_variables(), []() -> std::string {
+    const SoftGpu gpu;
+    HubImage image = HubImage::cubin();
+    bool is_short = true;
+    client::Registry registry{
+        {.environment = {},
+         .built_in = {.driver = LYK_SOFTCUDA,
+                      .fatbin = LYK_IMAGES "/deform.fatbin",
+                      .images = [&](const Device&) -> Result<client::ResolvedImage> {
+                        if (is_short)
+                          throw std::bad_alloc{};
+                        return client::ResolvedImage{image.reply, std::move(image.fd)};
+                      },
+                      .names = {"hub", "cuda"}}}};
+    int warnings = 0;
+    registry.set_message_callback([](void* user, const char*) { ++*static_cast<int*>(user); },
+                                  &warnings);
+    GpuCall call{gpu, tiny, 1};
+    if (!registry.call_ms_deform_attn(call.forward()))
+      return "cuda did not take it";
+    std::string wrong = call.check_forward();
+    if (!registry.reload({{"LIBREYOLO_KERNELS=hub"}}))
+      return "the environment is refused";
+    const auto refused = registry.call_ms_deform_attn(call.forward());
+    if (refused || refused.error().message.find("hub: no memory") == std::string::npos)
+      wrong += "it does not say what is short; ";
+    is_short = false;
+    wrong += registry.call_ms_deform_attn(call.forward()) ? "" : "it stays so; ";
+    return warnings == 0 ? wrong : wrong + "there are warnings";
+  });
+  EXPECT_EQ(said, "");
 }
 
 }  // namespace
