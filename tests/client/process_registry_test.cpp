@@ -1,10 +1,12 @@
 #include "client/process_registry.hpp"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <array>
-#include <chrono>
+#include <atomic>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -31,10 +33,15 @@ TEST(ProcessRegistry, WorksInAChildThatWasForkedDuringTheFirstCall) {
   const std::string said = test::in_child({}, []() -> std::string {
     std::vector<char*> variables = large_environment();
     ::environ = variables.data();
-    std::thread first{[] { (void)process_registry(); }};
+    std::atomic<bool> has_begun{false};
+    std::thread first{[&] {
+      has_begun = true;
+      has_begun.notify_one();
+      (void)process_registry();
+    }};
+    has_begun.wait(false);
     std::string wrong;
     for (int i = 0; i < 4 && wrong.empty(); ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds{2});
       wrong = test::in_child({}, []() -> std::string {
         (void)::alarm(20);  // ends a child that waits for a thread which it does not have
         return process_registry().states("ms_deform_attn").size() == 3 ? ""
@@ -63,15 +70,35 @@ TEST(ProcessRegistry, IsOneForThreadsThatComeAtOnce) {
   EXPECT_EQ(said, "");
 }
 
+// Whether a thread waits for something, as "S" behind its name says.
+bool is_waiting(pid_t thread) {
+  std::ifstream file{"/proc/self/task/" + std::to_string(thread) + "/stat"};
+  std::string line;
+  std::getline(file, line);
+  const auto state = line.rfind(')') + 2;
+  return state < line.size() && line[state] == 'S';
+}
+
+std::atomic<bool> fork_has_begun{false};
+
 TEST(ProcessRegistry, IsNotLockedInAChildOfAForkWhileItWas) {
   if constexpr (test::is_thread_sanitizer)
     GTEST_SKIP() << "the thread sanitizer cannot follow such a fork";
   const std::string said = test::in_child({}, []() -> std::string {
-    process_registry().lock();
-    std::thread other{[] {
-      std::this_thread::sleep_for(std::chrono::milliseconds{20});
+    // Handlers that came last run first: before the library's own, which has to wait.
+    if (::pthread_atfork([] { fork_has_begun = true; }, nullptr, nullptr) != 0)
+      return "there is no handler";
+    const pid_t forking = ::gettid();
+    std::atomic<bool> is_locked{false};
+    std::thread other{[&] {
+      process_registry().lock();
+      is_locked = true;
+      is_locked.notify_one();
+      while (!fork_has_begun || !is_waiting(forking))
+        std::this_thread::yield();
       process_registry().unlock();
     }};
+    is_locked.wait(false);
     const std::string wrong = test::in_child({}, []() -> std::string {
       (void)::alarm(20);
       process_registry().set_message_callback(nullptr, nullptr);
