@@ -132,9 +132,7 @@ HWY_INLINE void run_channels(const ForwardWork<hn::TFromD<D>>& work,
 // The channels from `channel` on, of which there are fewer than two vectors: one vector if there
 // is, then narrower ones.
 template <class D>
-HWY_INLINE void run_rest(const ForwardWork<hn::TFromD<D>>& work,
-                         const Query& query,
-                         std::size_t channel) {
+HWY_NOINLINE void run_rest(ForwardWork<hn::TFromD<D>> work, Query query, std::size_t channel) {
   constexpr std::size_t width = hn::MaxLanes(D{});
   if (channel + width <= work.call.sizes.channels) {
     run_channels<D, 1>(work, query, channel);
@@ -146,7 +144,7 @@ HWY_INLINE void run_rest(const ForwardWork<hn::TFromD<D>>& work,
 }
 
 template <class D>
-HWY_INLINE void run_query(const ForwardWork<hn::TFromD<D>>& work, const Query& query) {
+HWY_INLINE void run_vectors(const ForwardWork<hn::TFromD<D>>& work, const Query& query) {
   constexpr std::size_t width = hn::MaxLanes(D{});
   const std::size_t channels = work.call.sizes.channels;
   std::size_t channel = 0;
@@ -154,15 +152,27 @@ HWY_INLINE void run_query(const ForwardWork<hn::TFromD<D>>& work, const Query& q
     run_channels<D, 4>(work, query, channel);
   for (; channel + 2 * width <= channels; channel += 2 * width)
     run_channels<D, 2>(work, query, channel);
-  run_rest<D>(work, query, channel);
+  if (channel + width <= channels) {
+    run_channels<D, 1>(work, query, channel);
+    channel += width;
+  }
+  if constexpr (width > 1)
+    if (channel < channels)
+      run_rest<hn::Half<D>>(work, query, channel);
+}
+
+// Channels that are apart.
+template <class Real>
+HWY_NOINLINE void run_one_by_one(ForwardWork<Real> work, Query query) {
+  run_vectors<hn::CappedTag<Real, 1>>(work, query);
 }
 
 template <class Real>
 HWY_INLINE void run_query(const ForwardWork<Real>& work, const Query& query) {
   if constexpr (hn::MaxLanes(RealTag<Real>{}) > 1)
     if (work.head.channel_stride == 1)
-      return run_query<RealTag<Real>>(work, query);
-  run_query<hn::CappedTag<Real, 1>>(work, query);
+      return run_vectors<RealTag<Real>>(work, query);
+  run_one_by_one(work, query);
 }
 
 // ---- a task

@@ -91,7 +91,7 @@ struct Sample {
   bool is_inside = false;  // all four
 };
 
-// The channels from `channel` on, as far as there are whole vectors.
+// The channels from `channel` on, as far as there are whole vectors; returns where they end.
 template <class D, bool has_all>
 HWY_INLINE std::size_t run_channels(const Sample<hn::TFromD<D>>& sample,
                                     const BackwardTask& task,
@@ -130,15 +130,31 @@ HWY_INLINE void run_from(const Sample<hn::TFromD<D>>& sample,
                          const BackwardTask& task,
                          std::size_t channel,
                          hn::TFromD<D>* sums) {
-  channel = sample.is_inside ? run_channels<D, true>(sample, task, channel, sums)
-                             : run_channels<D, false>(sample, task, channel, sums);
+  channel = run_channels<D, false>(sample, task, channel, sums);
   if constexpr (hn::MaxLanes(D{}) > 1)
     if (channel < task.call.sizes.channels)
       run_from<hn::Half<D>>(sample, task, channel, sums);
 }
 
+// Whether the channels are vectors and nothing else, as those of most models are.
 template <class Real>
-HWY_INLINE void run_sample(const Sample<Real>& sample, const BackwardTask& task, Real* sums) {
+HWY_INLINE bool has_whole_vectors(const BackwardTask& task) {
+  constexpr std::size_t width = hn::MaxLanes(RealTag<Real>{});
+  return width > 1 && task.value.channel_stride == 1 && task.call.sizes.channels % width == 0;
+}
+
+template <class Real>
+HWY_INLINE void run_whole_vectors(const Sample<Real>& sample,
+                                  const BackwardTask& task,
+                                  Real* sums) {
+  if (sample.is_inside)
+    run_channels<RealTag<Real>, true>(sample, task, 0, sums);
+  else
+    run_channels<RealTag<Real>, false>(sample, task, 0, sums);
+}
+
+template <class Real>
+HWY_INLINE void run_any_channels(const Sample<Real>& sample, const BackwardTask& task, Real* sums) {
   if constexpr (hn::MaxLanes(RealTag<Real>{}) > 1)
     if (task.value.channel_stride == 1)
       return run_from<RealTag<Real>>(sample, task, 0, sums);
@@ -206,6 +222,16 @@ HWY_INLINE void write_gradients(const BackwardWork<Real>& work,
 }
 
 template <class Real>
+HWY_NOINLINE void run_any_sample_at(BackwardWork<Real> work,
+                                    std::size_t in_chunk,
+                                    std::size_t index,
+                                    std::size_t row) {
+  HWY_ALIGN Real sums[4] = {};
+  run_any_channels(sample_at(work, in_chunk, index, row), work.task, sums);
+  write_gradients(work, in_chunk, index, sums);
+}
+
+template <class Real>
 HWY_INLINE void run_sample_at(const BackwardWork<Real>& work,
                               std::size_t in_chunk,
                               std::size_t index,
@@ -216,8 +242,10 @@ HWY_INLINE void run_sample_at(const BackwardWork<Real>& work,
     work.task.gradients.locations[2 * index + 1] = 0;
     return;
   }
+  if (!has_whole_vectors<Real>(work.task))
+    return run_any_sample_at(work, in_chunk, index, row);
   HWY_ALIGN Real sums[4] = {};
-  run_sample(sample_at(work, in_chunk, index, row), work.task, sums);
+  run_whole_vectors(sample_at(work, in_chunk, index, row), work.task, sums);
   write_gradients(work, in_chunk, index, sums);
 }
 

@@ -6,6 +6,11 @@
 // with the cells is done sample by sample, over the channels.
 //
 // `Real` is what is computed with: float, or double.
+//
+// What is called once per chunk, or rarely, is not inlined: with a branch of the sanitizers at
+// every access, the compiler would allocate the registers of one large function for half a minute.
+// What is rare takes structs by value: those of which a reference is handed on could not be in
+// registers.
 
 #if defined(LYK_KERNELS_CPU_TAPS_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #  ifdef LYK_KERNELS_CPU_TAPS_INL_HPP
@@ -93,11 +98,11 @@ HWY_INLINE void store_values(hn::Vec<D> v, D d, float* to) {
 
 // `origin` is the cell that cells are counted from.
 template <class Real>
-HWY_INLINE void set_levels(const slots::MsDeformAttn<float>& call,
-                           Samples samples,
-                           std::size_t rows,
-                           std::int64_t origin,
-                           Chunk<Real>& chunk) {
+HWY_NOINLINE void set_levels(const slots::MsDeformAttn<float>& call,
+                             Samples samples,
+                             std::size_t rows,
+                             std::int64_t origin,
+                             Chunk<Real>& chunk) {
   const auto copy = [&chunk](std::size_t to, std::size_t from) HWY_ATTR {
     chunk.height[to] = chunk.height[from];
     chunk.width[to] = chunk.width[from];
@@ -124,10 +129,10 @@ HWY_INLINE void set_levels(const slots::MsDeformAttn<float>& call,
 }
 
 template <class Real>
-HWY_INLINE void read_locations(const slots::MsDeformAttn<float>& call,
-                               const DeformRows& rows,
-                               Samples samples,
-                               Chunk<Real>& chunk) {
+HWY_NOINLINE void read_locations(const slots::MsDeformAttn<float>& call,
+                                 const DeformRows& rows,
+                                 Samples samples,
+                                 Chunk<Real>& chunk) {
   const std::size_t in_row = call.sizes.levels * call.sizes.points;
   std::size_t filled = 0;
   for (std::size_t query = rows.first_query; query < rows.first_query + rows.queries; ++query) {
@@ -189,7 +194,7 @@ HWY_INLINE void store_cells(hn::Vec<IntegerTag<Real>> row,
 }
 
 template <class Real>
-HWY_INLINE void find(Chunk<Real>& chunk, std::size_t count) {
+HWY_NOINLINE void find(Chunk<Real>& chunk, std::size_t count) {
   const RealTag<Real> d;
   const auto one = hn::Set(d, Real{1});
   const auto minus_half = hn::Set(d, Real{-0.5});
