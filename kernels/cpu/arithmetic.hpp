@@ -1,13 +1,16 @@
 // The scalar operations around the vectors: what is computed once per tensor or block. Each is
 // exactly PyTorch's on fp32; kernels/reference/arithmetic.hpp states the same rules for the oracle,
 // which shares nothing with this folder so that neither can hide the other's mistake.
+//
+// Of the oracle's modes there is one here, PyTorch's on a CPU: numbers are divided by, not
+// multiplied with their inverse, logarithms are rounded, and codes that overflow are the lowest.
+// Every slot checks that its call says so, which is what a call says unless it is told otherwise.
+//
+// Thread rule: pure functions.
 #pragma once
 
 #include <bit>
-#include <cstddef>
 #include <cstdint>
-
-#include "kernels/slots/quantization.hpp"
 
 namespace lyk::cpu {
 
@@ -24,12 +27,9 @@ constexpr float at_most(float value, float bound) {
   return value > bound ? bound : value;
 }
 
-constexpr float divide_by_constant(float value, float constant, slots::ScalarDivision rule) {
-  return rule == slots::ScalarDivision::reciprocal ? value * (1.0F / constant) : value / constant;
-}
-
-constexpr std::size_t divide_up(std::size_t count, std::size_t divisor) {
-  return count / divisor + (count % divisor == 0 ? 0 : 1);
+// `ts` of kernels/reference/nvfp4.hpp.
+constexpr float nvfp4_tensor_scale(float tensor_amax) {
+  return at_least(tensor_amax / (e4m3_max * e2m1_max), smallest_scale);
 }
 
 // Magnitudes as integers: floats without their sign are ordered as their bits are, NaN above all.

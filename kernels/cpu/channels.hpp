@@ -45,7 +45,8 @@ struct Periods {
 inline Periods periods_of(const slots::ChannelAxis& axis) {
   constexpr std::size_t elements_min = 1024;
   const std::size_t columns = axis.channels * axis.inner;
-  return {.columns = columns, .rows = std::min(axis.outer, divide_up(elements_min, columns))};
+  return {.columns = columns,
+          .rows = std::min(axis.outer, slots::groups_in(elements_min, columns))};
 }
 
 inline std::vector<float> write_out(std::span<const float> scales,
@@ -67,7 +68,7 @@ void for_each_stretch(const slots::ChannelAxis& axis,
                       Workers& workers,
                       const Visit& visit) {
   if (has_long_runs(axis)) {
-    const std::size_t pieces = divide_up(axis.inner, task_elements);
+    const std::size_t pieces = slots::groups_in(axis.inner, task_elements);
     const Units units{.count = axis.outer * axis.channels * pieces,
                       .elements = std::min(axis.inner, task_elements)};
     for_each_range(units, workers, [&](std::size_t first, std::size_t last) {
@@ -86,7 +87,8 @@ void for_each_stretch(const slots::ChannelAxis& axis,
   if (periods.elements() != scales.size())
     written_out = write_out(scales, axis.inner, periods);
   const std::span<const float> table = written_out.empty() ? scales : written_out;
-  const Units units{.count = divide_up(axis.elements(), table.size()), .elements = table.size()};
+  const Units units{.count = slots::groups_in(axis.elements(), table.size()),
+                    .elements = table.size()};
   for_each_range(units, workers, [&](std::size_t first, std::size_t last) {
     for (std::size_t unit = first; unit < last; ++unit) {
       const std::size_t begin = unit * table.size();

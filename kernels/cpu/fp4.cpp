@@ -151,13 +151,13 @@ void nvfp4(const Elements& elements, std::size_t columns, BlockRange range, floa
 
 // ---- MXFP4
 
-void mxfp4(const Elements& elements, std::size_t columns, BlockRange range, slots::Log2Rule rule) {
+void mxfp4(const Elements& elements, std::size_t columns, BlockRange range) {
   constexpr std::size_t width = slots::mxfp4_block;
   Tile tile;
   for_each_tile<width>(columns, range, [&](const TileBlocks& blocks) HWY_ATTR {
     find_greatest<width>(elements.x, blocks, tile);
     for (std::size_t i = 0; i < blocks.blocks(); ++i)
-      tile.scales[i] = mxfp4_scale(tile.greatest[i], rule);
+      tile.scales[i] = mxfp4_scale(tile.greatest[i]);
     run_tile<width, Inverted>(elements, blocks, tile);
   });
 }
@@ -204,10 +204,6 @@ void run_nvfp4(const Elements& elements,
                  });
 }
 
-float tensor_scale_of(float tensor_amax, slots::ScalarDivision rule) {
-  return at_least(divide_by_constant(tensor_amax, e4m3_max * e2m1_max, rule), smallest_scale);
-}
-
 // The order of the tasks does not matter to a maximum.
 float greatest_of(std::span<const float> x, const Execution& execution) {
   auto& variant = greatest_variants.at(execution.instructions);
@@ -226,31 +222,34 @@ void run_nvfp4_weight(const slots::FakeQuantNvfp4Weight& call,
                       const Elements& elements,
                       const Execution& execution) {
   LYK_CHECK(call.weight.size() == call.rows * call.columns);
+  LYK_CHECK(call.scalar_division == slots::ScalarDivision::ieee);
   const StandardArithmetic arithmetic;
   run_nvfp4(elements, {.count = call.rows, .columns = call.columns},
-            tensor_scale_of(call.tensor_amax, call.scalar_division), execution);
+            nvfp4_tensor_scale(call.tensor_amax), execution);
 }
 
 void run_nvfp4_dynamic(const slots::FakeQuantNvfp4Dynamic& call,
                        const Elements& elements,
                        const Execution& execution) {
   LYK_CHECK(call.x.size() == call.rows * call.columns);
+  LYK_CHECK(call.scalar_division == slots::ScalarDivision::ieee);
   const StandardArithmetic arithmetic;
   run_nvfp4(elements, {.count = call.rows, .columns = call.columns},
-            tensor_scale_of(greatest_of(call.x, execution), call.scalar_division), execution);
+            nvfp4_tensor_scale(greatest_of(call.x, execution)), execution);
 }
 
 void run_mxfp4(const slots::FakeQuantMxfp4& call,
                const Elements& elements,
                const Execution& execution) {
   LYK_CHECK(call.x.size() == call.rows * call.columns);
+  LYK_CHECK(call.log2 == slots::Log2Rule::rounded);
   const StandardArithmetic arithmetic;
   const Rows rows = joined({.count = call.rows, .columns = call.columns}, slots::mxfp4_block);
   const RowBlocks blocks{rows.columns, slots::mxfp4_block};
   auto& variant = mxfp4_variants.at(execution.instructions);
   for_each_range(blocks.units(rows.count), execution.workers,
                  [&](std::size_t first, std::size_t last) {
-                   variant(elements, rows.columns, {.first = first, .last = last}, call.log2);
+                   variant(elements, rows.columns, {.first = first, .last = last});
                  });
 }
 

@@ -43,15 +43,13 @@ struct Affine {
     const float lo = at_most(call.lo, 0);
     const float hi = at_least(call.hi, 0);
     const float range = hi - lo;
-    const float step =
-        at_least(divide_by_constant(range, 255, call.scalar_division), smallest_scale);
+    const float step = at_least(range / 255, smallest_scale);
     const float quotient = lo / step;
     const float zero = at_most(at_least(std::nearbyint(-128 - quotient), -128), 127);
-    const float of_nan = call.nan_as_integer == slots::NanAsInteger::zero
-                             ? 0
-                             : static_cast<float>(std::numeric_limits<std::int32_t>::min());
+    // As x86 converts NaN to an integer, which is what PyTorch's zero point is.
+    constexpr auto nan_as_integer = static_cast<float>(std::numeric_limits<std::int32_t>::min());
     inverse = all(1.0F / step);
-    zero_point = all(std::isnan(zero) ? of_nan : zero);
+    zero_point = all(std::isnan(zero) ? nan_as_integer : zero);
     scale = all(step);
   }
 
@@ -80,22 +78,19 @@ void affine(const slots::FakeQuantInt8Affine& call, const Elements& elements) {
 // ---- per channel
 
 struct PerChannel {
+  // The greatest float that is a 64-bit integer. Greater codes become -128, and so does NaN.
+  static constexpr float code_max = 0x1.FFFFFEp62F;
+
   Floats inverse;
   Floats scale;
-  Floats code_max;  // greater codes become -128, and so does NaN
 
-  HWY_INLINE PerChannel(Floats of_channel, slots::CodeOverflow overflow)
-      : inverse(hn::Div(all(1), of_channel)),
-        scale(of_channel),
-        // The greatest float that is a 64-bit integer, or any.
-        code_max(all(overflow == slots::CodeOverflow::lowest
-                         ? 0x1.FFFFFEp62F
-                         : std::bit_cast<float>(infinity_bits))) {}
+  HWY_INLINE explicit PerChannel(Floats of_channel)
+      : inverse(hn::Div(all(1), of_channel)), scale(of_channel) {}
 
   HWY_INLINE Floats operator()(Floats x) const {
     const Floats unclipped = round_half_even(hn::Mul(x, inverse));
     const Floats clipped = clip(unclipped, all(-128), all(127));
-    const Floats code = hn::IfThenElse(hn::Le(unclipped, code_max), clipped, all(-128));
+    const Floats code = hn::IfThenElse(hn::Le(unclipped, all(code_max)), clipped, all(-128));
     // An integer has no -0.
     return hn::Mul(hn::Add(code, all(0)), scale);
   }
@@ -106,30 +101,24 @@ struct PerChannel {
 
 // As above, where every element has a scale of its own.
 struct PerElement {
-  slots::CodeOverflow overflow;
-
-  HWY_INLINE Floats operator()(Floats scale, Floats x) const {
-    return PerChannel{scale, overflow}(x);
-  }
+  HWY_INLINE Floats operator()(Floats scale, Floats x) const { return PerChannel{scale}(x); }
   HWY_INLINE Floats operator()(Floats scale, Floats x, Floats grad_output) const {
-    return PerChannel{scale, overflow}(x, grad_output);
+    return PerChannel{scale}(x, grad_output);
   }
 };
 
 // One scale for all elements, or one for each.
-void per_channel(const Elements& elements,
-                 std::span<const float> scales,
-                 slots::CodeOverflow overflow) {
+void per_channel(const Elements& elements, std::span<const float> scales) {
   const auto [x, grad_output, to, count] = elements;
   if (scales.size() == 1) {
-    const PerChannel operation{all(scales[0]), overflow};
+    const PerChannel operation{all(scales[0])};
     if (grad_output == nullptr)
       transform(to, count, operation, x);
     else
       transform(to, count, operation, x, grad_output);
     return;
   }
-  const PerElement operation{overflow};
+  const PerElement operation;
   if (grad_output == nullptr)
     transform(to, count, operation, scales.data(), x);
   else
@@ -169,6 +158,8 @@ constexpr auto raise_variants = LYK_VARIANTS(raise);
 void run_affine(const slots::FakeQuantInt8Affine& call,
                 const Elements& all,
                 const Execution& execution) {
+  LYK_CHECK(call.scalar_division == slots::ScalarDivision::ieee);
+  LYK_CHECK(call.nan_as_integer == slots::NanAsInteger::lowest);
   const StandardArithmetic arithmetic;
   auto& variant = affine_variants.at(execution.instructions);
   for_each_range({.count = all.count}, execution.workers, [&](std::size_t first, std::size_t last) {
@@ -178,9 +169,8 @@ void run_affine(const slots::FakeQuantInt8Affine& call,
 
 using slots::FakeQuantInt8PerChannel;
 
-float scale_from(MagnitudeBits greatest, const FakeQuantInt8PerChannel& call) {
-  return at_least(divide_by_constant(magnitude(greatest), 127, call.scalar_division),
-                  smallest_scale);
+float scale_from(MagnitudeBits greatest) {
+  return at_least(magnitude(greatest) / 127, smallest_scale);
 }
 
 std::vector<MagnitudeBits> greatest_of_long_runs(const FakeQuantInt8PerChannel& call,
@@ -223,7 +213,7 @@ std::vector<float> scales_from(const FakeQuantInt8PerChannel& call, const Execut
                                                   : greatest_of_short_runs(call, execution);
   std::vector<float> scales(greatest.size());
   for (std::size_t i = 0; i < scales.size(); ++i)
-    scales[i] = scale_from(greatest[i], call);
+    scales[i] = scale_from(greatest[i]);
   return scales;
 }
 
@@ -238,8 +228,8 @@ void run_whole_channels(const FakeQuantInt8PerChannel& call,
   for_each_range(units, execution.workers, [&](std::size_t first, std::size_t last) {
     for (std::size_t channel = first; channel < last; ++channel) {
       const Elements elements = all.part(channel * inner, inner);
-      const float scale = scale_from(greatest(elements.x, inner), call);
-      variant(elements, {&scale, 1}, call.overflow);
+      const float scale = scale_from(greatest(elements.x, inner));
+      variant(elements, {&scale, 1});
     }
   });
 }
@@ -250,6 +240,8 @@ void run_per_channel(FakeQuantInt8PerChannel call,
   call.axis = joined(call.axis);
   LYK_CHECK(call.weight.size() == call.axis.elements());
   LYK_CHECK(call.scale.empty() || call.scale.size() == call.axis.channels);
+  LYK_CHECK(call.scalar_division == slots::ScalarDivision::ieee);
+  LYK_CHECK(call.overflow == slots::CodeOverflow::lowest);
   if (call.weight.empty())
     return;
   const StandardArithmetic arithmetic;
@@ -262,7 +254,7 @@ void run_per_channel(FakeQuantInt8PerChannel call,
   auto& variant = per_channel_variants.at(execution.instructions);
   for_each_stretch(call.axis, is_dynamic ? made : call.scale, execution.workers,
                    [&](const Stretch& stretch) {
-                     variant(all.part(stretch.begin, stretch.count), stretch.scales, call.overflow);
+                     variant(all.part(stretch.begin, stretch.count), stretch.scales);
                    });
 }
 

@@ -255,7 +255,7 @@ void run_on_value(const slots::MsDeformAttn<float>& call,
                   Workers& workers) {
   constexpr std::size_t queries_at_a_time = 16;
   const slots::MsDeformAttnSizes& sizes = call.sizes;
-  const std::size_t blocks = divide_up(sizes.queries, queries_at_a_time);
+  const std::size_t blocks = slots::groups_in(sizes.queries, queries_at_a_time);
   const Units units{.count = sizes.batch * blocks,
                     .elements = queries_at_a_time * sizes.heads * work_of_query(sizes)};
   for_each_range(units, workers, [&](std::size_t first, std::size_t last) {
@@ -277,8 +277,8 @@ void run_on_copies(const slots::MsDeformAttn<float>& call,
   // A task is worth a copy of its own, although a thread's next one may find it made already.
   const std::size_t samples_min = 2 * lookups_of_dense_min * sizes.cells;
   const std::size_t queries =
-      std::min(divide_up(samples_min, sizes.levels * sizes.points), sizes.queries);
-  const std::size_t parts = divide_up(sizes.queries, queries);
+      std::min(slots::groups_in(samples_min, sizes.levels * sizes.points), sizes.queries);
+  const std::size_t parts = slots::groups_in(sizes.queries, queries);
   struct Copy {
     std::unique_ptr<float[]> cells;
     std::size_t head = SIZE_MAX;

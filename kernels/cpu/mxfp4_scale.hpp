@@ -1,5 +1,7 @@
 // The scale of an MXFP4 block from the bits of its greatest magnitude: 2^(floor(log2(greatest)) -
-// 2), not above 2^127, and 2^-102 for what is smaller than 1e-30.
+// 2), not above 2^127, and 2^-102 for what is smaller than 1e-30. The logarithm is rounded to fp32.
+//
+// Thread rule: pure functions.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +36,7 @@ inline constexpr std::array<std::int32_t, 256> rounded_up_from = [] {
 }();
 
 // REQUIRES: bits of a magnitude, which may be infinite or NaN.
-inline float mxfp4_scale(MagnitudeBits greatest, slots::Log2Rule rule) {
+inline float mxfp4_scale(MagnitudeBits greatest) {
   constexpr auto smallest = std::bit_cast<MagnitudeBits>(1e-30F);
   constexpr std::int32_t e2m1_exponent = 2;  // that of 6
   constexpr std::int32_t field_max = 254;    // of 2^127
@@ -42,8 +44,7 @@ inline float mxfp4_scale(MagnitudeBits greatest, slots::Log2Rule rule) {
     return std::numeric_limits<float>::quiet_NaN();
   const MagnitudeBits bits = std::max(greatest, smallest);
   const std::int32_t field = bits >> mantissa_bits;
-  const bool rounds_up = rule == slots::Log2Rule::rounded &&
-                         (bits & mantissa_mask) >= rounded_up_from[static_cast<std::size_t>(field)];
+  const bool rounds_up = (bits & mantissa_mask) >= rounded_up_from[static_cast<std::size_t>(field)];
   const std::int32_t of_scale = field - e2m1_exponent + (rounds_up ? 1 : 0);
   return std::bit_cast<float>(std::min(of_scale, field_max) << mantissa_bits);
 }

@@ -25,7 +25,7 @@ struct BlockRange {
 class RowBlocks {
 public:
   RowBlocks(std::size_t columns, std::size_t width)
-      : columns_(columns), width_(width), per_row_(divide_up(columns, width)) {}
+      : columns_(columns), width_(width), per_row_(slots::groups_in(columns, width)) {}
 
   std::size_t per_row() const { return per_row_; }
 

@@ -64,6 +64,10 @@ struct Grouped {
   }
 };
 
+HWY_INLINE float highest_code(unsigned bits) {
+  return static_cast<float>((1U << (bits - 1)) - 1);
+}
+
 inline constexpr std::size_t groups_per_tile = 32;
 
 // The scales of some groups. In tiles, as one group alone would wait for its maximum, its division
@@ -72,21 +76,19 @@ HWY_INLINE void make_scales(const slots::FakeQuantIntGrouped& call,
                             const RowBlocks& groups,
                             BlockRange tile,
                             float* scales) {
-  const auto highest = static_cast<float>((1U << (call.bits - 1)) - 1);
+  const float highest = highest_code(call.bits);
   RowBlock group = groups.at(tile.first);
   for (std::size_t i = 0; i < tile.last - tile.first; ++i, group = groups.after(group))
-    scales[i] =
-        call.scale.data != nullptr
-            ? call.scale.at(group.row, group.in_row)
-            : divide_by_constant(
-                  magnitude(greatest_magnitude(call.weight.data() + group.begin, group.count)),
-                  highest, call.scalar_division);
+    scales[i] = call.scale.data != nullptr
+                    ? call.scale.at(group.row, group.in_row)
+                    : magnitude(greatest_magnitude(call.weight.data() + group.begin, group.count)) /
+                          highest;
 }
 
 // Some groups, numbered row after row.
 void grouped(const slots::FakeQuantIntGrouped& call, BlockRange range, float* output) {
   const RowBlocks groups{call.columns, call.group_size};
-  const auto highest = static_cast<float>((1U << (call.bits - 1)) - 1);
+  const float highest = highest_code(call.bits);
   while (range.first < range.last) {
     const BlockRange tile{.first = range.first,
                           .last = std::min(range.first + groups_per_tile, range.last)};
@@ -160,6 +162,7 @@ void fake_quant_int_grouped(const slots::FakeQuantIntGrouped& call,
                             const Execution& execution) {
   LYK_CHECK(call.bits >= 2 && call.bits <= 8 && call.group_size > 0);
   LYK_CHECK(call.weight.size() == call.rows * call.columns);
+  LYK_CHECK(call.scalar_division == slots::ScalarDivision::ieee);
   LYK_CHECK(output.size() == call.weight.size());
   const StandardArithmetic arithmetic;
   auto& variant = grouped_variants.at(execution.instructions);

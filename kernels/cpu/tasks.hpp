@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "kernels/cpu/arithmetic.hpp"
 #include "kernels/cpu/workers.hpp"
+#include "kernels/slots/quantization.hpp"
 
 namespace lyk::cpu {
 
@@ -26,9 +26,10 @@ void for_each_range(const Units& units, Workers& workers, const Visit& visit) {
   const bool is_small = units.count * units.elements < divided_elements_min;
   const std::size_t wanted = std::max<std::size_t>(task_elements / units.elements, 1);
   const std::size_t per_task = is_small ? std::max<std::size_t>(units.count, 1) : wanted;
-  workers.run(divide_up(units.count, per_task), [&](std::size_t task, std::size_t /*worker*/) {
-    visit(task * per_task, std::min((task + 1) * per_task, units.count));
-  });
+  workers.run(slots::groups_in(units.count, per_task),
+              [&](std::size_t task, std::size_t /*worker*/) {
+                visit(task * per_task, std::min((task + 1) * per_task, units.count));
+              });
 }
 
 }  // namespace lyk::cpu

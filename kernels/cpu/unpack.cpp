@@ -198,9 +198,7 @@ HWY_INLINE void unpack_tile(const slots::UnpackNvfp4& call,
 
 void nvfp4_blocks(const slots::UnpackNvfp4& call, BlockRange range, float* output) {
   const RowBlocks blocks{call.columns, slots::nvfp4_block};
-  const float tensor_scale =
-      at_least(divide_by_constant(call.tensor_amax, e4m3_max * e2m1_max, call.scalar_division),
-               smallest_scale);
+  const float tensor_scale = nvfp4_tensor_scale(call.tensor_amax);
   while (range.first < range.last) {
     const RowBlock block = blocks.at(range.first);
     const std::size_t stored = block.row * call.blocks + block.in_row;
@@ -253,6 +251,7 @@ void unpack_nvfp4(const slots::UnpackNvfp4& call,
                   std::span<float> output,
                   const Execution& execution) {
   LYK_CHECK(call.payload.size() == call.rows * call.blocks * slots::nvfp4_block / 2);
+  LYK_CHECK(call.scalar_division == slots::ScalarDivision::ieee);
   LYK_CHECK(call.block_scale.size() + call.block_scale_e4m3.size() == call.rows * call.blocks);
   LYK_CHECK(call.columns <= call.blocks * slots::nvfp4_block);
   LYK_CHECK(output.size() == call.rows * call.columns);

@@ -69,8 +69,9 @@ struct GroupScale {
   }
 };
 
-constexpr std::size_t groups_in(std::size_t columns, std::size_t group_size) {
-  return columns / group_size + (columns % group_size == 0 ? 0 : 1);
+// How many groups `count` elements make, of which the last one may not be full.
+constexpr std::size_t groups_in(std::size_t count, std::size_t group_size) {
+  return count / group_size + (count % group_size == 0 ? 0 : 1);
 }
 
 inline constexpr std::size_t nvfp4_block = 16;  // elements that share one scale

@@ -14,11 +14,6 @@ namespace {
 using slots::FakeQuantMxfp4;
 using slots::FakeQuantNvfp4Dynamic;
 using slots::FakeQuantNvfp4Weight;
-using slots::Log2Rule;
-using slots::ScalarDivision;
-
-constexpr std::array both_divisions{ScalarDivision::ieee, ScalarDivision::reciprocal};
-constexpr std::array both_rules{Log2Rule::rounded, Log2Rule::exponent};
 
 struct Nvfp4Weight {
   FakeQuantNvfp4Weight call;
@@ -159,26 +154,20 @@ Floats wild_blocks(std::size_t count) {
   return x;
 }
 
-TEST(Fp4, SpecialValuesGiveTheOraclesBitsInEveryMode) {
+TEST(Fp4, SpecialValuesGiveTheOraclesBits) {
   Pools pools;
   for (const Matrix& shape : {Matrix{1, 20000}, Matrix{400, 50}}) {
     const Floats x = wild_blocks(shape.elements());
     const Floats grad_output = wild_values(shape.elements(), 8, 5);
-    for (const ScalarDivision division : both_divisions)
-      for (const float amax : {0.0F, 1e-9F, 1.7F, 1e30F, infinity, nan}) {
-        const Nvfp4Weight slot{{.weight = x,
-                                .rows = shape.rows,
-                                .columns = shape.columns,
-                                .tensor_amax = amax,
-                                .scalar_division = division}};
-        expect_oracle(pools, slot);
-        expect_gradient_of_oracle(pools, slot, grad_output);
-      }
-    for (const Log2Rule rule : both_rules) {
-      const Mxfp4 slot{{.x = x, .rows = shape.rows, .columns = shape.columns, .log2 = rule}};
+    for (const float amax : {0.0F, 1e-9F, 1.7F, 1e30F, infinity, nan}) {
+      const Nvfp4Weight slot{
+          {.weight = x, .rows = shape.rows, .columns = shape.columns, .tensor_amax = amax}};
       expect_oracle(pools, slot);
       expect_gradient_of_oracle(pools, slot, grad_output);
     }
+    const Mxfp4 slot{{.x = x, .rows = shape.rows, .columns = shape.columns}};
+    expect_oracle(pools, slot);
+    expect_gradient_of_oracle(pools, slot, grad_output);
   }
 }
 
@@ -186,12 +175,10 @@ TEST(Fp4, OneNanMakesADynamicTensorNanInBothDirections) {
   Pools pools;
   Floats x = values(5000, 3);
   x[4321] = -nan;
-  for (const ScalarDivision division : both_divisions) {
-    const Nvfp4Dynamic slot{{.x = x, .rows = 50, .columns = 100, .scalar_division = division}};
-    expect_oracle(pools, slot);
-    expect_gradient_of_oracle(pools, slot, values(5000, 4));
-    EXPECT_TRUE(std::isnan(slot.ours(pools.best())[0]));
-  }
+  const Nvfp4Dynamic slot{{.x = x, .rows = 50, .columns = 100}};
+  expect_oracle(pools, slot);
+  expect_gradient_of_oracle(pools, slot, values(5000, 4));
+  EXPECT_TRUE(std::isnan(slot.ours(pools.best())[0]));
 }
 
 // The floats around every power of two, where rounded and exact logarithms part.
@@ -207,8 +194,7 @@ TEST(Fp4, Mxfp4ScalesAreTheOraclesAroundEveryPowerOfTwo) {
       x.insert(x.end(), {greatest, greatest / 3});
     }
   // Each pair is a block of its own.
-  for (const Log2Rule rule : both_rules)
-    expect_oracle(pools, Mxfp4{{.x = x, .rows = x.size() / 2, .columns = 2, .log2 = rule}});
+  expect_oracle(pools, Mxfp4{{.x = x, .rows = x.size() / 2, .columns = 2}});
 }
 
 // Every element of E2M1's range, in steps that are finer than any tie.

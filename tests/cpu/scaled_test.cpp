@@ -15,7 +15,6 @@ namespace {
 using slots::ChannelAxis;
 using slots::FakeQuantFp8;
 using slots::FakeQuantIntGrouped;
-using slots::ScalarDivision;
 
 // ---- FP8
 
@@ -201,18 +200,16 @@ TEST(IntGrouped, SpecialValuesAndScalesGiveTheOraclesBits) {
   const std::array odd_scales{0.0F,  -1.0F, 1e-12F, 1e-38F,   1.0F,
                               0.25F, 1e30F, 3e38F,  infinity, nan};
   std::ranges::copy(odd_scales, scale.begin());
-  for (const ScalarDivision division : {ScalarDivision::ieee, ScalarDivision::reciprocal})
-    for (const slots::GroupScale& given :
-         {slots::GroupScale{}, slots::GroupScale{scale.data(), 3, 1},
-          slots::GroupScale{scale.data(), 1, 0}, slots::GroupScale{scale.data(), 0, 1}})
-      for (const unsigned bits : {2U, 4U, 8U})
-        expect_oracle(pools, {.weight = weight,
-                              .rows = shape.rows,
-                              .columns = shape.columns,
-                              .bits = bits,
-                              .group_size = 128,
-                              .scale = given,
-                              .scalar_division = division});
+  for (const slots::GroupScale& given :
+       {slots::GroupScale{}, slots::GroupScale{scale.data(), 3, 1},
+        slots::GroupScale{scale.data(), 1, 0}, slots::GroupScale{scale.data(), 0, 1}})
+    for (const unsigned bits : {2U, 4U, 8U})
+      expect_oracle(pools, {.weight = weight,
+                            .rows = shape.rows,
+                            .columns = shape.columns,
+                            .bits = bits,
+                            .group_size = 128,
+                            .scale = given});
 }
 
 TEST(IntGrouped, ResultsDoNotDependOnThreads) {
