@@ -3,6 +3,8 @@
 // The tensor is cut into stretches that vectors can walk over. Long channels are stretches with one
 // scale. Where channels change every few elements, as in channels_last, each element of a stretch
 // has its scale from a table, which is the scales written out for some rows.
+//
+// Thread rule: as Workers.
 #pragma once
 
 #include <algorithm>

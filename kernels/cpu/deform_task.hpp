@@ -1,4 +1,6 @@
 // How a call of ms_deform_attn is cut into tasks, and what its kernels know about a level.
+//
+// Thread rule: values and pure functions.
 #pragma once
 
 #include <algorithm>

@@ -3,6 +3,8 @@
 // In a value as models have it, the cells of a head are a kilobyte apart. Caches place lines by
 // their address, so that such cells share an eighth or less of a cache's places and push each other
 // out. Where cells are looked up more than a few times each, a dense copy is worth its making.
+//
+// Thread rule: pure functions, but for what they write to.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // What one call of a kernel's variant works on: elements that lie one after the other.
+//
+// Thread rule: values.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,7 @@
 // Rows cut into blocks of some columns, the last of a row perhaps shorter; blocks are numbered row
 // after row.
+//
+// Thread rule: values.
 #pragma once
 
 #include <algorithm>

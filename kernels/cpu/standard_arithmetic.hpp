@@ -1,6 +1,8 @@
 // The arithmetic that the formulas are stated in: rounding to nearest, denormals kept. A host may
 // have chosen otherwise for its threads (torch.set_flush_denormal does); results do not depend on
 // it.
+//
+// Thread rule: belongs to the thread that made it.
 #pragma once
 
 #include <cfenv>

@@ -11,6 +11,8 @@
 // every access, the compiler would allocate the registers of one large function for half a minute.
 // What is rare takes structs by value: those of which a reference is handed on could not be in
 // registers.
+//
+// Thread rule: a Chunk belongs to one task.
 
 #if defined(LYK_KERNELS_CPU_TAPS_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #  ifdef LYK_KERNELS_CPU_TAPS_INL_HPP

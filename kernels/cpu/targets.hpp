@@ -1,5 +1,7 @@
 // What Highway has to know before its headers are read, and how a kernel's variant is picked. A
 // file of kernels begins with this header, <hwy/foreach_target.h> and <hwy/highway.h>.
+//
+// Thread rule: constants.
 #pragma once
 
 // Older sets than AVX2 would be compiled and tested for machines that no GPU server is.

@@ -1,5 +1,7 @@
 // How a tensor is cut into tasks: by its size alone, so that results never depend on the number of
 // threads.
+//
+// Thread rule: as Workers.
 #pragma once
 
 #include <algorithm>

@@ -2,6 +2,8 @@
 // FP8 and FP4. Compiled once per target, so there is no #pragma once (see hwy/foreach_target.h).
 //
 // Arrays are read and written exactly, never past their end: the last elements go through a buffer.
+//
+// Thread rule: pure functions, but for what they write to.
 
 #if defined(LYK_KERNELS_CPU_VECTORS_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #  ifdef LYK_KERNELS_CPU_VECTORS_INL_HPP

@@ -1,5 +1,7 @@
 // The few operations that the oracle's formulas are made of, each one exactly as PyTorch computes
 // it on fp32: correctly rounded, nothing contracted, denormals kept, NaN passed on.
+//
+// Thread rule: pure functions.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,6 @@
 // FP4 E2M1: a sign and one of eight magnitudes. (OCP Microscaling Formats specification 1.0.)
+//
+// Thread rule: pure functions.
 #pragma once
 
 #include <cstdint>

@@ -5,6 +5,8 @@
 //   e      = e2m1(v)                                    (with its two additions, e2m1.hpp)
 //   output = e * eff
 // The last block of a row may be shorter: the zeros that LibreYOLO pads it with change nothing.
+//
+// Thread rule: any thread, for buffers that nobody else touches.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,8 @@
 // FP8 E4M3 as PyTorch's float8_e4m3fn has it: a sign, four bits of exponent with bias 7, three of
 // mantissa; no infinities, NaN is 0x7F and 0xFF, the greatest finite value is 448 = 0x7E, the
 // smallest 2^-9 = 0x01. (Micikevicius et al., "FP8 Formats for Deep Learning", 2022.)
+//
+// Thread rule: pure functions.
 #pragma once
 
 #include <cstdint>

@@ -9,6 +9,8 @@
 // unless s is a power of two. Infinite x and NaN give NaN, -0 gives +0.
 //
 // Source: LibreYOLO 1.6.0, quant/fake_quant.py, on a CPU.
+//
+// Thread rule: any thread, for buffers that nobody else touches.
 #pragma once
 
 #include <span>

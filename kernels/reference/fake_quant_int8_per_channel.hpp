@@ -14,6 +14,8 @@
 //
 // Source: LibreYOLO 1.6.0, quant/fake_quant.py, and under it PyTorch's
 // fake_quantize_per_channel_affine on a CPU.
+//
+// Thread rule: any thread, for buffers that nobody else touches.
 #pragma once
 
 #include <span>

@@ -12,6 +12,8 @@
 // whose scale comes from NaN; -0 gives +0.
 //
 // Source: LibreYOLO 1.6.0, quant/fake_quant.py, on a CPU.
+//
+// Thread rule: any thread, for buffers that nobody else touches.
 #pragma once
 
 #include <span>

@@ -11,6 +11,8 @@
 //
 // Source: LibreYOLO 1.6.0, quant/fake_quant.py, on a CPU; OCP Microscaling Formats
 // specification 1.0.
+//
+// Thread rule: any thread, for buffers that nobody else touches.
 #pragma once
 
 #include <span>

@@ -1,6 +1,8 @@
 // The oracle of the slot fake_quant_nvfp4_dynamic: NVFP4 of an activation. tensor_amax is the
 // greatest magnitude of the whole tensor as it comes in, so that a sample is quantised differently
 // in another batch; then the formula is that of nvfp4.hpp. One NaN makes every output NaN.
+//
+// Thread rule: any thread, for buffers that nobody else touches.
 #pragma once
 
 #include <span>

@@ -1,6 +1,8 @@
 // The oracle of the slot fake_quant_nvfp4_weight: NVFP4 with a tensor_amax that was fixed when the
 // weight was first quantised, so that training goes on with a stable scale. The formula is that of
 // nvfp4.hpp.
+//
+// Thread rule: any thread, for buffers that nobody else touches.
 #pragma once
 
 #include <span>

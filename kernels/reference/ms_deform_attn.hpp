@@ -37,6 +37,8 @@
 //     taken, as the coordinate is rounded differently.
 // Source: Zhu et al., "Deformable DETR", 2021, and its published CUDA kernel; LibreYOLO 1.6.0,
 // kernels/attention/ms_deform_attn.py for the layout.
+//
+// Thread rule: any thread, for buffers that nobody else touches.
 #pragma once
 
 #include <span>

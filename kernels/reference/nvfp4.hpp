@@ -14,6 +14,8 @@
 // tensor_amax all.
 //
 // Source: LibreYOLO 1.6.0, quant/fake_quant.py and quant/packing.py, on a CPU.
+//
+// Thread rule: pure functions.
 #pragma once
 
 #include "kernels/reference/e2m1_blocks.hpp"

@@ -7,6 +7,8 @@
 // lower `columns` for that.
 //
 // Source: LibreYOLO 1.6.0, quant/packing.py, on a CPU.
+//
+// Thread rule: any thread, for buffers that nobody else touches.
 #pragma once
 
 #include <span>

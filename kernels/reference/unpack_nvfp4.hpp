@@ -8,6 +8,8 @@
 // the latter end at 1e-12.
 //
 // Source: LibreYOLO 1.6.0, quant/packing.py, on a CPU.
+//
+// Thread rule: any thread, for buffers that nobody else touches.
 #pragma once
 
 #include <span>
