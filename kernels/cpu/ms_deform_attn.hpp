@@ -1,11 +1,20 @@
 // ms_deform_attn on processors. kernels/reference/ms_deform_attn.hpp states the formula; against it
 //   - the output and the gradient of value have the same bits;
-//   - the gradients of locations and weights are sums over the channels, which are taken here in
-//     the order of the vectors and of four products each: the last bits differ, between instruction
-//     sets too, but never between runs or numbers of threads.
+//   - the gradients of locations and weights are made here from four sums over the channels, of
+//     grad_output times each of the sample's cells, where the oracle makes one from each channel
+//     and sums up those. They differ by what is rounded: by some units in the last place of the
+//     greatest term of a sum, between instruction sets too, but never between runs or numbers of
+//     threads.
+// At the ends of fp32's range these two gradients, and only they, may differ altogether:
+//   - where grad_output times a cell, a sum of such products, or that times the height or width of
+//     the level is beyond the range, they are infinite or NaN, though the oracle's may be numbers;
+//     where such a product is below the normal range, it has fewer bits or none;
+//   - where a weight is infinite, the gradient of its location is infinite or NaN as the oracle's
+//     is, but it may be one here and the other there.
 // With Accumulation::fp64 everything between reading and writing is computed in double, and the
 // results are those of the oracle on the same numbers as double, rounded to fp32 once; the sums
-// over channels up to the order of additions. It takes about twice as long.
+// over channels up to the order of additions. No product of fp32 numbers leaves the range of
+// double, so that only the last point is left of the above. It takes about twice as long.
 //
 // A value whose channels do not lie side by side, as LW-DETR's, is read one channel at a time where
 // it is not copied: slower than vectors, and without a workspace.

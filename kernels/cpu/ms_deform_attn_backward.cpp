@@ -216,9 +216,9 @@ HWY_INLINE void write_gradients(const BackwardWork<Real>& work,
     of_weight += chunk.weights[tap][in_chunk] * sums[tap];
   gradients.weights[index] = static_cast<float>(of_weight);
   gradients.locations[2 * index] =
-      static_cast<float>(static_cast<Real>(work.level.width) * attention * along_x);
+      static_cast<float>(static_cast<Real>(work.level.width) * along_x * attention);
   gradients.locations[2 * index + 1] =
-      static_cast<float>(static_cast<Real>(work.level.height) * attention * along_y);
+      static_cast<float>(static_cast<Real>(work.level.height) * along_y * attention);
 }
 
 template <class Real>

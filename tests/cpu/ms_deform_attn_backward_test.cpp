@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "kernels/cpu/ms_deform_attn.hpp"
@@ -86,6 +88,63 @@ TEST(MsDeformAttnBackward, ALevelWithoutCellsHasZeroGradientsWhateverItsWeight) 
   for (std::size_t i = 0; i < scene.weights.size(); i += 2)
     EXPECT_TRUE(gradients.weights[i] == 0 && gradients.locations[2 * i] == 0 &&
                 gradients.locations[2 * i + 1] == 0);
+}
+
+bool has_numbers_only(const Floats& gradient) {
+  return std::ranges::all_of(gradient, [](float each) { return std::isfinite(each); });
+}
+
+bool has_no_number(const Floats& gradient) {
+  return std::ranges::none_of(gradient, [](float each) { return std::isfinite(each); });
+}
+
+// All samples are between cells that differ little.
+DeformScene inner_scene() {
+  DeformScene scene{{.batch = 1, .heads = 1, .channels = 16, .queries = 20, .points = 2}, {3, 3}};
+  scene.locations = values(scene.locations.size(), 57, 0.3F);
+  for (float& location : scene.locations)
+    location += 0.5F;
+  scene.value = values(scene.value.size(), 58, 1e-3F);
+  for (float& value : scene.value)
+    value += 1;
+  return scene;
+}
+
+TEST(MsDeformAttnBackward, ProductsThatOverflowSpoilLocationsAndWeightsButNotInDouble) {
+  Pools pools;
+  DeformScene scene = inner_scene();
+  for (float& value : scene.value)
+    value *= 3e38F;
+  for (std::size_t i = 0; i < scene.grad_output.size(); ++i)
+    scene.grad_output[i] = i % 2 == 0 ? 10.0F : -10.0F;
+  const DeformGradients<float> oracles = scene.oracle_backward<float>();
+  EXPECT_TRUE(has_numbers_only(oracles.locations));
+  const DeformGradients<double> exact = scene.oracle_backward<double>();
+  const DeformGradients<float> expected{rounded(exact.value), rounded(exact.locations),
+                                        rounded(exact.weights)};
+  pools.for_each_set([&](const Execution& execution) {
+    const DeformGradients<float> gradients = scene.ours_backward(execution);
+    expect_same(gradients.value, oracles.value);
+    EXPECT_TRUE(has_no_number(gradients.locations));
+    EXPECT_TRUE(has_no_number(gradients.weights));
+    expect_near(scene.ours_backward(execution, Accumulation::fp64), expected, 1e-7F);
+  });
+}
+
+TEST(MsDeformAttnBackward, AnInfiniteWeightGivesItsLocationNoNumberAsInTheOracle) {
+  Pools pools;
+  DeformScene scene = inner_scene();
+  std::ranges::fill(scene.weights, infinity);
+  const DeformGradients<float> oracles = scene.oracle_backward<float>();
+  EXPECT_TRUE(has_no_number(oracles.locations));
+  pools.for_each_set([&](const Execution& execution) {
+    for (const Accumulation accumulation : {Accumulation::fp32, Accumulation::fp64}) {
+      const DeformGradients<float> gradients = scene.ours_backward(execution, accumulation);
+      expect_same(gradients.value, oracles.value);
+      EXPECT_TRUE(has_no_number(gradients.locations));
+      expect_near(gradients.weights, oracles.weights, fp32_tolerance);
+    }
+  });
 }
 
 TEST(MsDeformAttnBackward, PermutedValuesAndGradientsAreTheOracles) {
