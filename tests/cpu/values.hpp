@@ -1,19 +1,18 @@
-// Inputs of the kernels' tests, always the same ones, and how results are compared.
+// Inputs of the kernels' tests, always the same ones.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <array>
-#include <bit>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <limits>
-#include <span>
 #include <vector>
 
+#include "tests/reference/bits.hpp"
+
 namespace lyk::cpu::test {
+
+using lyk::test::expect_same;
+using lyk::test::infinity;
+using lyk::test::nan;
 
 using Floats = std::vector<float>;
 
@@ -42,9 +41,6 @@ inline Floats values(std::size_t count, std::uint32_t seed, float scale = 1) {
   return made;
 }
 
-inline constexpr float infinity = std::numeric_limits<float>::infinity();
-inline constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-
 // Everything that formulas trip over: ties, ends of ranges, denormals, huge and not finite.
 inline constexpr std::array<float, 40> special_values{
     0,           -0.0F,    0x1p-149F, -0x1p-149F, 0x1p-127F,  0x1.FFFFFEp-127F,
@@ -71,27 +67,6 @@ inline Floats eight_times(const Floats& image) {
   for (int i = 0; i < 8; ++i)
     batch.insert(batch.end(), image.begin(), image.end());
   return batch;
-}
-
-inline bool is_same(float left, float right) {
-  return std::bit_cast<std::uint32_t>(left) == std::bit_cast<std::uint32_t>(right) ||
-         (std::isnan(left) && std::isnan(right));
-}
-
-// The same bits; which NaN it is says nothing.
-inline void expect_same(std::span<const float> actual, std::span<const float> expected) {
-  ASSERT_EQ(actual.size(), expected.size());
-  if (actual.empty() || std::memcmp(actual.data(), expected.data(), actual.size_bytes()) == 0)
-    return;
-  std::size_t wrong = 0;
-  std::size_t first = 0;
-  for (std::size_t i = actual.size(); i-- > 0;)
-    if (!is_same(actual[i], expected[i])) {
-      ++wrong;
-      first = i;
-    }
-  EXPECT_EQ(wrong, 0U) << "of " << actual.size() << ", first element " << first << ": "
-                       << actual[first] << ", not " << expected[first];
 }
 
 }  // namespace lyk::cpu::test

@@ -1,4 +1,4 @@
-// Floats by their bits, which is how the oracle's tests state and compare them.
+// Floats by their bits, which is how the kernels' tests state and compare them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <random>
 #include <span>
@@ -30,12 +31,21 @@ inline bool is_same(float left, float right) {
   return bits_of(left) == bits_of(right) || (std::isnan(left) && std::isnan(right));
 }
 
+// One failure for all elements, of which there may be millions.
 inline void expect_same(std::span<const float> actual, std::span<const float> expected) {
   ASSERT_EQ(actual.size(), expected.size());
-  for (std::size_t i = 0; i < actual.size(); ++i)
-    EXPECT_TRUE(is_same(actual[i], expected[i]))
-        << "element " << i << " is " << actual[i] << " (0x" << std::hex << bits_of(actual[i])
-        << "), not " << expected[i] << " (0x" << bits_of(expected[i]) << std::dec << ")";
+  if (actual.empty() || std::memcmp(actual.data(), expected.data(), actual.size_bytes()) == 0)
+    return;
+  std::size_t wrong = 0;
+  std::size_t first = 0;
+  for (std::size_t i = actual.size(); i-- > 0;)
+    if (!is_same(actual[i], expected[i])) {
+      ++wrong;
+      first = i;
+    }
+  EXPECT_EQ(wrong, 0U) << "of " << actual.size() << ": element " << first << " is " << actual[first]
+                       << " (0x" << std::hex << bits_of(actual[first]) << "), not "
+                       << expected[first] << " (0x" << bits_of(expected[first]) << std::dec << ")";
 }
 
 // Normally distributed, always the same for one seed.
