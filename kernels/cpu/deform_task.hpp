@@ -53,12 +53,10 @@ struct HeadValue {
   std::ptrdiff_t channel_stride = 0;
 };
 
-inline HeadValue head_of(const slots::MsDeformAttn<float>& call,
-                         std::size_t batch,
-                         std::size_t head) {
+inline HeadValue head_of(const slots::MsDeformAttn<float>& call, const DeformRows& rows) {
   const slots::ValueStrides& strides = call.value_strides;
-  return {.data = call.value + static_cast<std::ptrdiff_t>(batch) * strides.batch +
-                  static_cast<std::ptrdiff_t>(head) * strides.head,
+  return {.data = call.value + static_cast<std::ptrdiff_t>(rows.batch) * strides.batch +
+                  static_cast<std::ptrdiff_t>(rows.head) * strides.head,
           .cell_stride = strides.cell,
           .channel_stride = strides.channel};
 }
@@ -74,12 +72,11 @@ struct BackwardTask {
   HeadValue value;  // from the level's first cell on
 };
 
-// The number of a (batch, query, head) in locations, weights and output.
+// The number of a query in locations, weights and output: that of its (batch, query, head).
 inline std::size_t row_of(const slots::MsDeformAttnSizes& sizes,
-                          std::size_t batch,
-                          std::size_t query,
-                          std::size_t head) {
-  return (batch * sizes.queries + query) * sizes.heads + head;
+                          const DeformRows& rows,
+                          std::size_t query) {
+  return (rows.batch * sizes.queries + query) * sizes.heads + rows.head;
 }
 
 // Cells are found as 32-bit integers. More would be two gigabytes of one channel of one head.

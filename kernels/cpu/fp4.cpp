@@ -110,7 +110,7 @@ HWY_INLINE void run_tile(const Elements& elements, const TileBlocks& blocks, con
 // Calls `run(blocks)` for tiles that cover the blocks first to last - 1.
 template <std::size_t width, class Run>
 HWY_INLINE void for_each_tile(std::size_t columns, BlockRange range, const Run& run) {
-  const RowBlocks rows{columns, width};
+  const RowBlocks rows{{.columns = columns, .block = width}};
   while (range.first < range.last) {
     const RowBlock block = rows.at(range.first);
     const std::size_t taken =
@@ -196,7 +196,7 @@ void run_nvfp4(const Elements& elements,
                float tensor_scale,
                const Execution& execution) {
   rows = joined(rows, slots::nvfp4_block);
-  const RowBlocks blocks{rows.columns, slots::nvfp4_block};
+  const RowBlocks blocks{{.columns = rows.columns, .block = slots::nvfp4_block}};
   auto& variant = nvfp4_variants.at(execution.instructions);
   for_each_range(blocks.units(rows.count), execution.workers,
                  [&](std::size_t first, std::size_t last) {
@@ -245,7 +245,7 @@ void run_mxfp4(const slots::FakeQuantMxfp4& call,
   LYK_CHECK(call.log2 == slots::Log2Rule::rounded);
   const StandardArithmetic arithmetic;
   const Rows rows = joined({.count = call.rows, .columns = call.columns}, slots::mxfp4_block);
-  const RowBlocks blocks{rows.columns, slots::mxfp4_block};
+  const RowBlocks blocks{{.columns = rows.columns, .block = slots::mxfp4_block}};
   auto& variant = mxfp4_variants.at(execution.instructions);
   for_each_range(blocks.units(rows.count), execution.workers,
                  [&](std::size_t first, std::size_t last) {

@@ -201,7 +201,7 @@ HWY_INLINE void run_rows(const slots::MsDeformAttn<float>& call,
       const ForwardWork<Real> work{
           .call = call, .head = head, .chunk = chunk, .found = found, .samples = samples};
       for (std::size_t i = 0; i < rows.queries; ++i) {
-        const std::size_t row = row_of(call.sizes, rows.batch, rows.first_query + i, rows.head);
+        const std::size_t row = row_of(call.sizes, rows, rows.first_query + i);
         const Query query{.place = i * samples.count,
                           .weights = call.weights.data() + row * in_row,
                           .output = output + row * call.sizes.channels};
@@ -263,7 +263,7 @@ void run_on_value(const slots::MsDeformAttn<float>& call,
       DeformRows rows{.batch = unit / blocks, .first_query = unit % blocks * queries_at_a_time};
       rows.queries = std::min(queries_at_a_time, sizes.queries - rows.first_query);
       for (; rows.head < sizes.heads; ++rows.head)
-        variant(call, head_of(call, rows.batch, rows.head), rows, output.data());
+        variant(call, head_of(call, rows), rows, output.data());
     }
   });
 }
@@ -295,7 +295,7 @@ void run_on_copies(const slots::MsDeformAttn<float>& call,
     Copy& copy = copies[worker];
     const auto channels = static_cast<std::ptrdiff_t>(sizes.channels);
     if (copy.head != head)
-      copy_cells(head_of(call, rows.batch, rows.head),
+      copy_cells(head_of(call, rows),
                  {.count = static_cast<std::ptrdiff_t>(sizes.cells), .channels = channels},
                  copy.cells.get());
     copy.head = head;

@@ -91,8 +91,11 @@ struct Sample {
   bool is_inside = false;  // all four
 };
 
+// Which of a sample's cells are inside of the level.
+enum class Inside : std::uint8_t { all, some };
+
 // The channels from `channel` on, as far as there are whole vectors; returns where they end.
-template <class D, bool has_all>
+template <class D, Inside inside>
 HWY_INLINE std::size_t run_channels(const Sample<hn::TFromD<D>>& sample,
                                     const BackwardTask& task,
                                     std::size_t channel,
@@ -112,7 +115,7 @@ HWY_INLINE std::size_t run_channels(const Sample<hn::TFromD<D>>& sample,
     const auto scaled = hn::Mul(grad_output, attention);
     HWY_UNROLL(4)
     for (std::size_t tap = 0; tap < 4; ++tap) {
-      if (!has_all && sample.cells[tap] == nullptr)
+      if (inside == Inside::some && sample.cells[tap] == nullptr)
         continue;
       const auto value =
           load_values(d, sample.cells[tap] + static_cast<std::ptrdiff_t>(channel) * stride);
@@ -130,7 +133,7 @@ HWY_INLINE void run_from(const Sample<hn::TFromD<D>>& sample,
                          const BackwardTask& task,
                          std::size_t channel,
                          hn::TFromD<D>* sums) {
-  channel = run_channels<D, false>(sample, task, channel, sums);
+  channel = run_channels<D, Inside::some>(sample, task, channel, sums);
   if constexpr (hn::MaxLanes(D{}) > 1)
     if (channel < task.call.sizes.channels)
       run_from<hn::Half<D>>(sample, task, channel, sums);
@@ -148,9 +151,9 @@ HWY_INLINE void run_whole_vectors(const Sample<Real>& sample,
                                   const BackwardTask& task,
                                   Real* sums) {
   if (sample.is_inside)
-    run_channels<RealTag<Real>, true>(sample, task, 0, sums);
+    run_channels<RealTag<Real>, Inside::all>(sample, task, 0, sums);
   else
-    run_channels<RealTag<Real>, false>(sample, task, 0, sums);
+    run_channels<RealTag<Real>, Inside::some>(sample, task, 0, sums);
 }
 
 template <class Real>
@@ -171,24 +174,27 @@ struct BackwardWork {
   const Chunk<Real>& chunk;
 };
 
-// The sample `in_chunk`, which is `index` among all samples and belongs to the row `row`.
+// The numbers of a sample.
+struct SamplePlace {
+  std::size_t in_chunk = 0;
+  std::size_t index = 0;  // among all samples
+  std::size_t row = 0;    // of its query
+};
+
 template <class Real>
-HWY_INLINE Sample<Real> sample_at(const BackwardWork<Real>& work,
-                                  std::size_t in_chunk,
-                                  std::size_t index,
-                                  std::size_t row) {
+HWY_INLINE Sample<Real> sample_at(const BackwardWork<Real>& work, const SamplePlace& place) {
   const BackwardTask& task = work.task;
   const std::size_t channels = task.call.sizes.channels;
   const Chunk<Real>& chunk = work.chunk;
-  const Places in_value{chunk, in_chunk, task.value.cell_stride};
-  const Places in_gradient{chunk, in_chunk, static_cast<std::ptrdiff_t>(channels)};
-  const std::int32_t inside = chunk.inside[in_chunk];
-  Sample<Real> sample{.grad_output = task.grad_output + row * channels,
-                      .attention = static_cast<Real>(task.call.weights[index]),
+  const Places in_value{chunk, place.in_chunk, task.value.cell_stride};
+  const Places in_gradient{chunk, place.in_chunk, static_cast<std::ptrdiff_t>(channels)};
+  const std::int32_t inside = chunk.inside[place.in_chunk];
+  Sample<Real> sample{.grad_output = task.grad_output + place.row * channels,
+                      .attention = static_cast<Real>(task.call.weights[place.index]),
                       .is_inside = inside == all_inside};
   HWY_UNROLL(4)
   for (std::size_t tap = 0; tap < 4; ++tap) {
-    sample.tap_weights[tap] = chunk.weights[tap][in_chunk];
+    sample.tap_weights[tap] = chunk.weights[tap][place.in_chunk];
     const bool is_inside = inside == all_inside || (inside >> tap & 1) != 0;
     sample.cells[tap] = is_inside ? task.value.data + in_value.at[tap] : nullptr;
     sample.gradients[tap] = is_inside ? work.gradient + in_gradient.at[tap] : nullptr;
@@ -199,9 +205,10 @@ HWY_INLINE Sample<Real> sample_at(const BackwardWork<Real>& work,
 // The gradients of a weight and a location from the four sums of products.
 template <class Real>
 HWY_INLINE void write_gradients(const BackwardWork<Real>& work,
-                                std::size_t in_chunk,
-                                std::size_t index,
+                                const SamplePlace& place,
                                 const Real* sums) {
+  const std::size_t in_chunk = place.in_chunk;
+  const std::size_t index = place.index;
   const slots::MsDeformAttnGradients<float>& gradients = work.task.gradients;
   const Chunk<Real>& chunk = work.chunk;
   const Real ly = chunk.below[in_chunk];
@@ -222,31 +229,25 @@ HWY_INLINE void write_gradients(const BackwardWork<Real>& work,
 }
 
 template <class Real>
-HWY_NOINLINE void run_any_sample_at(BackwardWork<Real> work,
-                                    std::size_t in_chunk,
-                                    std::size_t index,
-                                    std::size_t row) {
+HWY_NOINLINE void run_any_sample_at(BackwardWork<Real> work, SamplePlace place) {
   HWY_ALIGN Real sums[4] = {};
-  run_any_channels(sample_at(work, in_chunk, index, row), work.task, sums);
-  write_gradients(work, in_chunk, index, sums);
+  run_any_channels(sample_at(work, place), work.task, sums);
+  write_gradients(work, place, sums);
 }
 
 template <class Real>
-HWY_INLINE void run_sample_at(const BackwardWork<Real>& work,
-                              std::size_t in_chunk,
-                              std::size_t index,
-                              std::size_t row) {
-  if (work.chunk.inside[in_chunk] == 0) {
-    work.task.gradients.weights[index] = 0;
-    work.task.gradients.locations[2 * index] = 0;
-    work.task.gradients.locations[2 * index + 1] = 0;
+HWY_INLINE void run_sample_at(const BackwardWork<Real>& work, const SamplePlace& place) {
+  if (work.chunk.inside[place.in_chunk] == 0) {
+    work.task.gradients.weights[place.index] = 0;
+    work.task.gradients.locations[2 * place.index] = 0;
+    work.task.gradients.locations[2 * place.index + 1] = 0;
     return;
   }
   if (!has_whole_vectors<Real>(work.task))
-    return run_any_sample_at(work, in_chunk, index, row);
+    return run_any_sample_at(work, place);
   HWY_ALIGN Real sums[4] = {};
-  run_whole_vectors(sample_at(work, in_chunk, index, row), work.task, sums);
-  write_gradients(work, in_chunk, index, sums);
+  run_whole_vectors(sample_at(work, place), work.task, sums);
+  write_gradients(work, place, sums);
 }
 
 template <class Real>
@@ -264,10 +265,10 @@ HWY_INLINE void fetch_grad_output(const BackwardTask& task, std::size_t query) {
   const slots::MsDeformAttnSizes& sizes = task.call.sizes;
   if (query >= sizes.queries)
     return;
-  const float* row =
-      task.grad_output + row_of(sizes, task.batch, query, task.head) * sizes.channels;
+  const DeformRows rows{.batch = task.batch, .head = task.head};
+  const float* from = task.grad_output + row_of(sizes, rows, query) * sizes.channels;
   for (std::size_t i = 0; i < std::min(sizes.channels, 4 * floats_per_line); i += floats_per_line)
-    __builtin_prefetch(row + i);
+    __builtin_prefetch(from + i);
 }
 
 // The samples of a chunk, of which every query has `samples`.
@@ -277,13 +278,13 @@ HWY_INLINE void run_chunk(const BackwardWork<Real>& work, const DeformRows& rows
   const std::size_t found = rows.queries * samples.count;
   std::size_t in_chunk = 0;
   for (std::size_t query = rows.first_query; query < rows.first_query + rows.queries; ++query) {
-    const std::size_t row = row_of(sizes, rows.batch, query, rows.head);
+    const std::size_t row = row_of(sizes, rows, query);
     const std::size_t first = row * sizes.levels * sizes.points + samples.first;
     fetch_grad_output(work.task, query + queries_ahead);
     for (std::size_t i = 0; i < samples.count; ++i, ++in_chunk) {
       if (in_chunk + samples_ahead < found)
         fetch_sample(work, in_chunk + samples_ahead);
-      run_sample_at(work, in_chunk, first + i, row);
+      run_sample_at(work, {.in_chunk = in_chunk, .index = first + i, .row = row});
     }
   }
 }
@@ -374,7 +375,7 @@ void run_task(BackwardTask task, const Workspace<Real>& space, InstructionSet in
   const CellRange range{.first = level.first_cell,
                         .count = level.cells(),
                         .channels = static_cast<std::ptrdiff_t>(task.call.sizes.channels)};
-  task.value = head_of(task.call, task.batch, task.head);
+  task.value = head_of(task.call, {.batch = task.batch, .head = task.head});
   if (is_copied(task.call.sizes, level)) {
     copy_cells(task.value, range, space.value.get());
     task.value = {.data = space.value.get(), .cell_stride = range.channels, .channel_stride = 1};

@@ -24,10 +24,17 @@ struct BlockRange {
   std::size_t last = 0;
 };
 
+struct RowWidths {
+  std::size_t columns = 0;  // of a row
+  std::size_t block = 0;    // columns of a block
+};
+
 class RowBlocks {
 public:
-  RowBlocks(std::size_t columns, std::size_t width)
-      : columns_(columns), width_(width), per_row_(slots::groups_in(columns, width)) {}
+  explicit RowBlocks(const RowWidths& widths)
+      : columns_(widths.columns),
+        width_(widths.block),
+        per_row_(slots::groups_in(widths.columns, widths.block)) {}
 
   std::size_t per_row() const { return per_row_; }
 

@@ -87,7 +87,7 @@ HWY_INLINE void make_scales(const slots::FakeQuantIntGrouped& call,
 
 // Some groups, numbered row after row.
 void grouped(const slots::FakeQuantIntGrouped& call, BlockRange range, float* output) {
-  const RowBlocks groups{call.columns, call.group_size};
+  const RowBlocks groups{{.columns = call.columns, .block = call.group_size}};
   const float highest = highest_code(call.bits);
   while (range.first < range.last) {
     const BlockRange tile{.first = range.first,
@@ -166,7 +166,7 @@ void fake_quant_int_grouped(const slots::FakeQuantIntGrouped& call,
   LYK_CHECK(output.size() == call.weight.size());
   const StandardArithmetic arithmetic;
   auto& variant = grouped_variants.at(execution.instructions);
-  const RowBlocks groups{call.columns, call.group_size};
+  const RowBlocks groups{{.columns = call.columns, .block = call.group_size}};
   for_each_range(groups.units(call.rows), execution.workers,
                  [&](std::size_t first, std::size_t last) {
                    variant(call, {.first = first, .last = last}, output.data());

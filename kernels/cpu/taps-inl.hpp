@@ -138,7 +138,7 @@ HWY_NOINLINE void read_locations(const slots::MsDeformAttn<float>& call,
   const std::size_t in_row = call.sizes.levels * call.sizes.points;
   std::size_t filled = 0;
   for (std::size_t query = rows.first_query; query < rows.first_query + rows.queries; ++query) {
-    const std::size_t row = row_of(call.sizes, rows.batch, query, rows.head);
+    const std::size_t row = row_of(call.sizes, rows, query);
     const float* from = call.locations.data() + 2 * (row * in_row + samples.first);
     for (std::size_t i = 0; i < samples.count; ++i, ++filled) {
       chunk.location_x[filled] = from[2 * i];
@@ -153,7 +153,7 @@ HWY_INLINE void fetch_rows(const slots::MsDeformAttn<float>& call,
                            Samples samples) {
   const std::size_t in_row = call.sizes.levels * call.sizes.points;
   for (std::size_t query = rows.first_query; query < rows.first_query + rows.queries; ++query) {
-    const std::size_t row = row_of(call.sizes, rows.batch, query, rows.head);
+    const std::size_t row = row_of(call.sizes, rows, query);
     const std::size_t first = row * in_row + samples.first;
     for (std::size_t i = 0; i < samples.count; i += floats_per_line) {
       __builtin_prefetch(call.weights.data() + first + i);

@@ -95,7 +95,7 @@ HWY_INLINE void unpack_groups(
     const slots::UnpackIntGrouped& call,
     BlockRange range,
     float* output) {  // NOLINT(readability-non-const-parameter): written to as Group::output
-  const RowBlocks groups{call.columns, call.group_size};
+  const RowBlocks groups{{.columns = call.columns, .block = call.group_size}};
   RowBlock group = groups.at(range.first);
   for (std::size_t left = range.last - range.first; left > 0; --left) {
     const float scale = at_least(call.scale.at(group.row, group.in_row), smallest_scale);
@@ -165,46 +165,51 @@ HWY_INLINE Floats e4m3_values(Bits codes) {
   return hn::Or(unsigned_values, hn::BitCast(d, sign));
 }
 
-HWY_INLINE Floats load_block_scales(const slots::UnpackNvfp4& call,
-                                    std::size_t first,
-                                    std::size_t count) {
+// Blocks of a row, numbered as in the payload, which may hold more of them than are asked for.
+struct StoredBlocks {
+  std::size_t first = 0;
+  std::size_t count = 0;
+};
+
+// REQUIRES: at most as many blocks as there are lanes.
+HWY_INLINE Floats load_block_scales(const slots::UnpackNvfp4& call, const StoredBlocks& blocks) {
   if (!call.block_scale.empty())
-    return count == lanes ? hn::LoadU(FloatTag{}, call.block_scale.data() + first)
-                          : load_rest(call.block_scale.data() + first, count);
+    return blocks.count == lanes ? hn::LoadU(FloatTag{}, call.block_scale.data() + blocks.first)
+                                 : load_rest(call.block_scale.data() + blocks.first, blocks.count);
   const hn::Rebind<std::uint8_t, FloatTag> d8;
   std::uint8_t codes[lanes] = {};
-  std::memcpy(codes, call.block_scale_e4m3.data() + first, count);
+  std::memcpy(codes, call.block_scale_e4m3.data() + blocks.first, blocks.count);
   return e4m3_values(hn::PromoteTo(BitsTag{}, hn::LoadU(d8, codes)));
 }
 
 inline constexpr std::size_t blocks_per_tile = 64;
 
-// Some blocks of a row, at most a tile: `stored` is the first one's number in the payload.
+// REQUIRES: at most a tile of blocks.
 HWY_INLINE void unpack_tile(const slots::UnpackNvfp4& call,
-                            std::size_t stored,
-                            std::size_t count,
+                            const StoredBlocks& blocks,
                             float tensor_scale,
                             float* output) {
   HWY_ALIGN float scales[blocks_per_tile];
-  for (std::size_t i = 0; i < count; i += lanes) {
-    const Floats given = load_block_scales(call, stored + i, std::min(lanes, count - i));
+  for (std::size_t i = 0; i < blocks.count; i += lanes) {
+    const Floats given = load_block_scales(
+        call, {.first = blocks.first + i, .count = std::min(lanes, blocks.count - i)});
     const Floats scale = hn::Mul(given, all(tensor_scale));
     hn::Store(at_least(scale, all(smallest_scale)), FloatTag{}, scales + i);
   }
-  const std::uint8_t* bytes = call.payload.data() + stored * (slots::nvfp4_block / 2);
-  for (std::size_t i = 0; i < count; ++i)
+  const std::uint8_t* bytes = call.payload.data() + blocks.first * (slots::nvfp4_block / 2);
+  for (std::size_t i = 0; i < blocks.count; ++i)
     unpack_block(bytes + i * (slots::nvfp4_block / 2), scales[i], output + i * slots::nvfp4_block);
 }
 
 void nvfp4_blocks(const slots::UnpackNvfp4& call, BlockRange range, float* output) {
-  const RowBlocks blocks{call.columns, slots::nvfp4_block};
+  const RowBlocks blocks{{.columns = call.columns, .block = slots::nvfp4_block}};
   const float tensor_scale = nvfp4_tensor_scale(call.tensor_amax);
   while (range.first < range.last) {
     const RowBlock block = blocks.at(range.first);
     const std::size_t stored = block.row * call.blocks + block.in_row;
     if (block.count < slots::nvfp4_block) {
       float whole[slots::nvfp4_block];
-      unpack_tile(call, stored, 1, tensor_scale, whole);
+      unpack_tile(call, {.first = stored, .count = 1}, tensor_scale, whole);
       std::copy_n(whole, block.count, output + block.begin);
       ++range.first;
       continue;
@@ -212,7 +217,7 @@ void nvfp4_blocks(const slots::UnpackNvfp4& call, BlockRange range, float* outpu
     const std::size_t whole_in_row =
         (call.columns - block.in_row * slots::nvfp4_block) / slots::nvfp4_block;
     const std::size_t count = std::min({blocks_per_tile, whole_in_row, range.last - range.first});
-    unpack_tile(call, stored, count, tensor_scale, output + block.begin);
+    unpack_tile(call, {.first = stored, .count = count}, tensor_scale, output + block.begin);
     range.first += count;
   }
 }
@@ -240,7 +245,7 @@ void unpack_int_grouped(const slots::UnpackIntGrouped& call,
   LYK_CHECK(output.size() == call.rows * call.columns);
   const StandardArithmetic arithmetic;
   auto& variant = int_grouped_variants.at(execution.instructions);
-  const RowBlocks groups{call.columns, call.group_size};
+  const RowBlocks groups{{.columns = call.columns, .block = call.group_size}};
   for_each_range(groups.units(call.rows), execution.workers,
                  [&](std::size_t first, std::size_t last) {
                    variant(call, {.first = first, .last = last}, output.data());
@@ -257,7 +262,7 @@ void unpack_nvfp4(const slots::UnpackNvfp4& call,
   LYK_CHECK(output.size() == call.rows * call.columns);
   const StandardArithmetic arithmetic;
   auto& variant = nvfp4_variants.at(execution.instructions);
-  const RowBlocks blocks{call.columns, slots::nvfp4_block};
+  const RowBlocks blocks{{.columns = call.columns, .block = slots::nvfp4_block}};
   for_each_range(blocks.units(call.rows), execution.workers,
                  [&](std::size_t first, std::size_t last) {
                    variant(call, {.first = first, .last = last}, output.data());
