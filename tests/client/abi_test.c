@@ -312,8 +312,8 @@ static void test_wrong_arguments_of_slots(void) {
   CHECK_INVALID(lyk_call("scaled", &arguments),
                 "arguments: its size is 0, not its sizeof (56 in this release)");
   arguments.size = sizeof(arguments);
-  arguments.flags = 4;
-  CHECK_INVALID(lyk_call("scaled", &arguments), "arguments: flags 4 are not all known");
+  arguments.flags = 8;
+  CHECK_INVALID(lyk_call("scaled", &arguments), "arguments: flags 8 are not all known");
   arguments.flags = 0;
   arguments.tensor_count = 1;
   CHECK_INVALID(lyk_call("scaled", &arguments), "arguments: tensors are NULL");
