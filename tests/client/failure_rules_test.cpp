@@ -314,6 +314,10 @@ TEST(FailureRules, WhatTheServiceDoesNotHaveIsToldWithTheCommandThatMendsIt) {
   }
 }
 
+// Samples: a connection alone is broken at every byte (connection_test.cpp), in a tenth of the
+// time.
+constexpr std::size_t bytes_between = 23;
+
 // What is wrong where this is what every connection meets; empty: nothing.
 std::string told_once(GpuCall& call, const FakeService::Serve& serve) {
   LaunchWorld world{{.variables = {}, .serve = serve}};
@@ -321,13 +325,13 @@ std::string told_once(GpuCall& call, const FakeService::Serve& serve) {
   return wrong + expect_count(world.warnings(), 1);
 }
 
-TEST(FailureRules, AServiceThatDiesBetweenAnyTwoBytesOfItsReplyIsToldOnce) {
+TEST(FailureRules, AServiceThatDiesAmidItsReplyIsToldOnce) {
   const HubImage image = HubImage::ptx();
   const std::string whole = wire::encode_reply(image.reply) + '\0';
   const std::string said = in_child(softcuda_variables(), [&]() -> std::string {
     const SoftGpu gpu;
     GpuCall call{gpu, tiny, 1};
-    for (std::size_t bytes = 0; bytes < whole.size(); ++bytes) {
+    for (std::size_t bytes = 0; bytes < whole.size(); bytes += bytes_between) {
       const std::string wrong = told_once(call, [&](UniqueFd connection, int) {
         answer_raw(std::move(connection), std::string_view{whole}.substr(0, bytes), image.fd.get());
       });
@@ -339,15 +343,15 @@ TEST(FailureRules, AServiceThatDiesBetweenAnyTwoBytesOfItsReplyIsToldOnce) {
   EXPECT_EQ(said, "");
 }
 
-TEST(FailureRules, AServiceThatDiesBetweenAnyTwoBytesOfTheCallIsToldOnce) {
+TEST(FailureRules, AServiceThatDiesAmidTheCallIsToldOnce) {
   const std::string said = in_child(softcuda_variables(), []() -> std::string {
     const SoftGpu gpu;
     GpuCall call{gpu, tiny, 1};
     std::atomic<bool> has_read_all{false};
-    for (int bytes = 0; !has_read_all; ++bytes) {
+    for (std::size_t bytes = 0; !has_read_all; bytes += bytes_between) {
       const std::string wrong = told_once(call, [&](UniqueFd connection, int) {
         char byte = '?';
-        for (int i = 0; i < bytes && byte != '\0'; ++i)
+        for (std::size_t i = 0; i < bytes && byte != '\0'; ++i)
           if (::read(connection.get(), &byte, 1) != 1)
             return;
         has_read_all = has_read_all || byte == '\0';
