@@ -241,12 +241,12 @@ LYK_API int lyk_call(const char* slot, const lyk_arguments* arguments);
  *                        (value of level l, head h, channel c of image b, interpolated bilinearly
  *                         at locations[b, q, h, l, p], zero outside)
  *
- * All tensors are on one device. Sizes may be zero: an output that exists is then zero. Level sizes
- * and starts must be those of host_spatial_shapes. On a GPU they are not read back, and a difference
- * makes it read outside of the tensors. Outputs must overlap nothing, nor must what is needed of
- * the workspace; this is checked where tensors have no gaps, and left to the implementation for
- * slices of one buffer. Of what is written, each stride is at least what lies inside it: no element
- * is there twice. What is not taken is LYK_NOT_ELIGIBLE:
+ * All tensors are on one device. Sizes may be zero: an output that exists is then zero. Sizes and
+ * starts of levels must be those of host_spatial_shapes. A GPU does not read them back, and reads
+ * outside of the tensors where they differ. Outputs must overlap nothing, nor must what is needed
+ * of the workspace; this is checked where tensors have no gaps, and left to the implementation for
+ * slices of one buffer. Each stride of what is written is at least what lies inside it, so that no
+ * element is there twice. What is not taken is LYK_NOT_ELIGIBLE:
  *   hub   dense row-major float32. Sizes that 32-bit offsets do not reach are taken image by image.
  *         Deterministic in forward only, and there only if its pin says so
  *   cuda  float32, float16 and bfloat16 in any mixture, outputs as value and gradients as what they
