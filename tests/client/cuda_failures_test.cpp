@@ -168,8 +168,10 @@ constexpr std::size_t shares = 16;
 class CudaFailureShare : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(CudaFailureShare, LeavesRightResultsOrAnHonestAnswer) {
-  if (is_thread_sanitizer && GetParam() != 0)
-    GTEST_SKIP() << "the thread sanitizer takes one share";
+  if (is_thread_sanitizer)
+    GTEST_SKIP() << "one thread makes the calls: there is no race to look for";
+  if (is_address_sanitizer && GetParam() % 4 != 0)
+    GTEST_SKIP() << "the ways are those of the hub, of which this sanitizer sees every case";
   expect_share<Scenario>({.number = GetParam(), .of = shares}, cuda_variables());
 }
 
