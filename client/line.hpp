@@ -13,8 +13,12 @@ namespace lyk::client {
 
 class Line {
 public:
-  Line() = default;
-  explicit Line(std::string_view text) noexcept { add(text); }
+  // Empty, but for what is behind its end: zeros cost more than a call of the registry may.
+  struct Unwritten {};
+
+  constexpr Line() noexcept : text_{} {}
+  explicit Line(Unwritten /*how*/) noexcept { text_[0] = '\0'; }  // NOLINT(*-member-init)
+  explicit Line(std::string_view text) noexcept : text_{} { add(text); }
 
   // Line breaks and other blanks become spaces, other control characters and what is not UTF-8 a
   // question mark. Once a character has no room, nothing more is added.
@@ -32,7 +36,7 @@ public:
 private:
   std::size_t size_ = 0;
   bool is_full_ = false;
-  std::array<char, limits::line_bytes_max + 1> text_{};
+  std::array<char, limits::line_bytes_max + 1> text_;
 };
 
 }  // namespace lyk::client

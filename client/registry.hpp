@@ -124,7 +124,7 @@ private:
   Result<void> walk(const Slot& slot,
                     View& view,
                     const lyk_arguments& arguments,
-                    std::optional<PassedOver>& passed);
+                    PassedOver& passed);
   // Whether a call comes to a candidate, and why it does not.
   bool may_run(const Slot& slot,
                const View& view,

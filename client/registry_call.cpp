@@ -16,7 +16,7 @@ namespace lyk::client {
 
 // What a call has met on its way to what runs it, if anything does.
 struct Registry::PassedOver {
-  Line reasons;
+  Line reasons{Line::Unwritten{}};
   std::vector<std::string> warnings;  // of what failed; their ends are what came of the call
   const Entry* last = nullptr;        // that was asked
 
@@ -110,31 +110,27 @@ Result<void> Registry::run(Slot& slot, const lyk_arguments& arguments) {
     with_flags.emplace(arguments).flags = flags;
     asked = &*with_flags;
   }
-  std::optional<PassedOver> passed;
+  PassedOver passed;
   Result<void> done = walk(slot, view, *asked, passed);
-  if (passed && !passed->warnings.empty())
-    tell(*passed, done);
+  if (!passed.warnings.empty())
+    tell(passed, done);
   return done;
 }
 
 Result<void> Registry::walk(const Slot& slot,
                             View& view,
                             const lyk_arguments& arguments,
-                            std::optional<PassedOver>& passed) {
+                            PassedOver& passed) {
   FreshNote said;
   for (std::size_t i = 0; i < view.count; ++i) {
     Candidate& candidate = view.candidates[i];
     Entry& entry = *candidate.entry;
     if (!may_run(slot, view, candidate, arguments.operation, arguments.flags)) {
       LYK_TRY(check_not_lost(entry, arguments));
-      if (!passed)
-        passed.emplace();
-      add_why_not(passed->begin_reason(entry.name), candidate, arguments.operation,
-                  arguments.flags);
+      add_why_not(passed.begin_reason(entry.name), candidate, arguments.operation, arguments.flags);
       continue;
     }
-    if (passed)
-      passed->last = &entry;
+    passed.last = &entry;
     said.clear();
     const int status = entry.fn(entry.user, &arguments);
     if (status == LYK_OK)
@@ -143,16 +139,15 @@ Result<void> Registry::walk(const Slot& slot,
     if (status == LYK_INVALID_ARGUMENT || status == LYK_CUDA)
       return Error{status == LYK_CUDA ? Code::cuda : Code::invalid_argument,
                    std::string{why.view()}};
-    if (!passed)
-      passed.emplace();
     if (status == LYK_NO_IMAGE && entry.code != nullptr)  // other GPUs may have one
-      passed->warnings.push_back(is_off(slot.name, entry, "on one GPU ", why.view()));
+      passed.warnings.push_back(is_off(slot.name, entry, "on one GPU ", why.view()));
     else if (is_failure(status) && turn_off(entry, why.view()))
-      passed->warnings.push_back(is_off(slot.name, entry, "", why.view()));
-    passed->begin_reason(entry.name).add(why.view());
+      passed.warnings.push_back(is_off(slot.name, entry, "", why.view()));
+    passed.begin_reason(entry.name).add(why.view());
   }
   return Error{Code::not_eligible,
-               str(slot.name, ": ", passed ? passed->reasons.view() : "nothing is registered")};
+               str(slot.name, ": ",
+                   passed.reasons.empty() ? "nothing is registered" : passed.reasons.view())};
 }
 
 bool Registry::may_run(const Slot& slot,
