@@ -96,6 +96,7 @@ std::vector<Row> rows(Implementation implementation) {
   for (const int size : {2, 5, 4099})
     bodies.push_back({.name = str("vector of ", size), .shape = {size}, .deviation = 2});
   std::vector<Row> out;
+  out.reserve(bodies.size());
   for (Body& body : bodies)
     out.push_back({std::move(body), {}});
   for (const Range& range : awkward_ranges)

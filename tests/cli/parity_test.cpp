@@ -56,8 +56,8 @@ TEST(Parity, WhatHasToBeTheSameIsNotBeyondATolerance) {
 TEST(Parity, WithoutAGpuTheProcessorsAreCompared) {
   const test::Ran ran = test::run_cli({"parity", "unpack_nvfp4", "--json"});
   EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
-  for (const char* member : {"\"implementation\": \"cpu\"", "\"passed\": true", "\"gpus\": []",
-                             "\"processors\": {", "\"set\": \"whole\"", "\"greatest_error\": 0"})
+  for (const char* member : {R"("implementation": "cpu")", R"("passed": true)", R"("gpus": [])",
+                             R"("processors": {)", R"("set": "whole")", R"("greatest_error": 0)"})
     EXPECT_NE(ran.out.find(member), std::string::npos) << member;
   EXPECT_EQ(ran.err, "");
 }

@@ -218,6 +218,12 @@ std::vector<BadInput> raised_in_quantizing() {
          c.last().shape = {3, 79};
        },
        "output: size 79 of dimension 1, where x has 80"},
+  };
+}
+
+// What no slot could do anything with.
+std::vector<BadInput> raised_whatever_the_slot() {
+  return {
       {"fake_quant_fp8", [](auto& c) { c.last().tensor.data = c.tensor(0).tensor.data; },
        "output: it overlaps x"},
       {"fake_quant_fp8",
@@ -282,6 +288,7 @@ void expect_refused(const std::vector<BadInput>& rows) {
 
 TEST(Quantization, RefusesByNameWhatLibreYoloRaisesForInQuantizing) {
   expect_refused(raised_in_quantizing());
+  expect_refused(raised_whatever_the_slot());
 }
 
 TEST(Quantization, RefusesByNameWhatLibreYoloRaisesForInUnpacking) {

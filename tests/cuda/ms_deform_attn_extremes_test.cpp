@@ -17,8 +17,10 @@ constexpr std::array both_ways{Backward::atomic, Backward::deterministic};
 // Values that grow from cell to cell and gradients of 1, so that nothing cancels.
 DeformTensors growing(const DeformCase& given, float location, float weight) {
   DeformTensors tensors = tensors_of(given, 3);
-  for (std::size_t i = 0; i < tensors.value.size(); ++i)
-    tensors.value[i] = static_cast<float>(1 + i / given.channels);
+  for (std::size_t i = 0; i < tensors.value.size(); ++i) {
+    const std::size_t cell_and_head = i / given.channels;
+    tensors.value[i] = static_cast<float>(1 + cell_and_head);
+  }
   tensors.grad_output.assign(tensors.grad_output.size(), 1.0F);
   tensors.locations.assign(tensors.locations.size(), location);
   tensors.weights.assign(tensors.weights.size(), weight);

@@ -96,11 +96,11 @@ TEST(FakeQuantFp8OnCuda, EqualsTheOracleInManyRoundsOfItsGrid) {
 }
 
 struct ChannelWeight {
-  explicit ChannelWeight(const slots::ChannelAxis& axis_, Floats scale_ = {})
-      : axis(axis_),
+  explicit ChannelWeight(const slots::ChannelAxis& along, Floats given = {})
+      : axis(along),
         weight(awkward_floats(axis.elements(), 44)),
         gradient(awkward_floats(axis.elements(), 45)),
-        scale(std::move(scale_)),
+        scale(std::move(given)),
         expected({.weight = weight,
                   .axis = axis,
                   .scale = scale,
