@@ -9,6 +9,7 @@
 
 #include "parity/run.hpp"
 #include "parity/sets.hpp"
+#include "tests/parity/expect_reference.hpp"
 
 namespace lyk::parity {
 namespace {
@@ -26,14 +27,7 @@ Runner open_cpu(std::string_view slot) {
 TEST(CpuSets, WhatTheProcessorsComputeIsWhatTheReferenceDoes) {
   for (const Set& set : sets()) {
     Runner runner = open_cpu(set.slot);
-    for (std::size_t index = 0; index < set.count(Implementation::cpu); ++index) {
-      const Case made = set.make(index, Extent::small, Implementation::cpu);
-      const auto verdicts = runner.run(made);
-      ASSERT_TRUE(verdicts) << set.slot << ", " << made.name << ": " << verdicts.error().message;
-      for (const Verdict& verdict : *verdicts)
-        EXPECT_TRUE(verdict.difference.passed())
-            << set.slot << ", " << made.name << ": " << describe(verdict);
-    }
+    test::expect_reference(runner, set, Implementation::cpu);
   }
 }
 

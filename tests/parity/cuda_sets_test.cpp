@@ -7,6 +7,7 @@
 
 #include "parity/run.hpp"
 #include "parity/sets.hpp"
+#include "tests/parity/expect_reference.hpp"
 
 namespace lyk::parity {
 namespace {
@@ -27,14 +28,7 @@ Runner open_cuda(std::string_view slot) {
 TEST(CudaSets, WhatADeviceComputesIsWhatTheReferenceDoes) {
   for (const Set& set : sets()) {
     Runner runner = open_cuda(set.slot);
-    for (std::size_t index = 0; index < set.count(Implementation::cuda); ++index) {
-      const Case made = set.make(index, Extent::small, Implementation::cuda);
-      const auto verdicts = runner.run(made);
-      ASSERT_TRUE(verdicts) << set.slot << ", " << made.name << ": " << verdicts.error().message;
-      for (const Verdict& verdict : *verdicts)
-        EXPECT_TRUE(verdict.difference.passed())
-            << set.slot << ", " << made.name << ": " << describe(verdict);
-    }
+    test::expect_reference(runner, set, Implementation::cuda);
   }
 }
 

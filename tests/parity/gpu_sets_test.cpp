@@ -11,6 +11,7 @@
 #include "client/machine.hpp"
 #include "parity/run.hpp"
 #include "parity/sets.hpp"
+#include "tests/parity/expect_reference.hpp"
 #include "tests/parity/pinned_inputs.hpp"
 
 namespace lyk::parity {
@@ -44,12 +45,8 @@ void expect_the_reference(const test::PinnedInputs& pinned,
   for (std::size_t index = 0; index < set.count(Implementation::cuda); ++index) {
     const Case made = set.make(index, Extent::whole, Implementation::cuda);
     crc = test::crc_of_inputs(made, crc);
-    for (Runner& runner : runners) {
-      const auto verdicts = runner.run(made);
-      ASSERT_TRUE(verdicts) << made.name << ": " << verdicts.error().message;
-      for (const Verdict& verdict : *verdicts)
-        EXPECT_TRUE(verdict.difference.passed()) << made.name << ": " << describe(verdict);
-    }
+    for (Runner& runner : runners)
+      test::expect_reference(runner, made);
   }
   EXPECT_EQ(crc, pinned.whole) << "other inputs: 0x" << std::hex << crc;
 }
