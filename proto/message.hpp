@@ -1,6 +1,6 @@
-// Varlink envelopes: {"method", "parameters", "more", "oneway"} one way, {"parameters",
-// "continues"} or
-// {"error", "parameters"} the other. Bytes in, values out; framing is proto/frame.hpp.
+// Varlink envelopes: {"method", "parameters", "more", "oneway"} one way; the other way
+// {"parameters", "continues"} or {"error", "parameters"}. Bytes in, values out; framing is
+// proto/frame.hpp.
 // Thread rule: values; a ParsedCall is used by one thread at a time.
 #pragma once
 

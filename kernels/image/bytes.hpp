@@ -1,6 +1,8 @@
 // Reading little-endian numbers and pieces out of bytes that nobody vouches for. Every read is
 // checked against the end; nothing here can run over it, whatever offsets a file states. Hosts are
 // 64-bit, so a file's 64-bit offsets are sizes here.
+//
+// Thread rule: pure functions.
 #pragma once
 
 #include <cstddef>

@@ -7,9 +7,10 @@
 //   2. machine code for the highest lower minor of the same major; family images (`f`) within their
 //      family only; never to, from or between Tegra chips
 //   3. the highest PTX that is not above the device and that the driver can compile; `a` PTX only
-//   for
-//      its own architecture, `f` PTX only within its family
+//      for its own architecture, `f` PTX only within its family
 // Among equals the smaller download wins, then the name of the file, then the place in it.
+//
+// Thread rule: pure functions.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,6 @@
 // The two compressions of fatbins: LZ4 blocks (CUDA 11 and 12) and zstd frames (12.4 and later).
+//
+// Thread rule: pure functions.
 #pragma once
 
 #include <cstddef>

@@ -4,6 +4,8 @@
 // and pack expansions repeat a part for every argument. 150 letters can stand for gigabytes. So the
 // length of what would be written is estimated first, from above, and what may be too long is not
 // demangled.
+//
+// Thread rule: a Demangler is used by one thread at a time.
 #pragma once
 
 #include <cstdint>

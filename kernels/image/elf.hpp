@@ -2,6 +2,8 @@
 // both ELF files; what their sections mean is told in library (image.cpp) and cubin (cubin.hpp).
 //
 // Everything borrows from the bytes that were parsed.
+//
+// Thread rule: pure functions.
 #pragma once
 
 #include <cstddef>

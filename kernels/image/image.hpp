@@ -1,8 +1,7 @@
 // Device images: what a GPU driver can load, found in the files that kernel repos hold.
 //
-//   library   an ELF64 host library or program (torch extension); its .nv_fatbin section is a row
-//   of
-//             fatbin containers, one for each source file
+//   library   an ELF64 host library or program (torch extension); its section .nv_fatbin is a
+//             row of fatbin containers, one for each source file
 //   fatbin    such a row alone in a file
 //   cubin     one ELF64 file of machine EM_CUDA: machine code of one architecture
 //   ptx       assembly text that the driver compiles

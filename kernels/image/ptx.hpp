@@ -1,5 +1,7 @@
 // PTX text: version, target and kernels. Only the module's own level is read; function bodies are
 // skipped by their braces, as is everything that is not a kernel.
+//
+// Thread rule: pure functions.
 #pragma once
 
 #include <string>

@@ -1,6 +1,8 @@
 // The words of PTX, one at a time. A word is a name (letters, digits, _ $ % . and :: are taken
 // together, so `.param`, `.u64`, `sm_90a` and `9.0` are words), a string with its quotes, or any
 // other single character. Comments and preprocessor lines count as blanks.
+//
+// Thread rule: a PtxTokens is used by one thread at a time.
 #pragma once
 
 #include <cstddef>
