@@ -132,8 +132,8 @@ Result<void> check_room(const lyk_arguments& arguments) {
                                          *arguments.tensors[LYK_MS_DEFORM_ATTN_SAMPLING_LOCATIONS],
                                          arguments.flags);
   if (arguments.workspace_bytes < needed)
-    return Error{Code::not_eligible, str("workspace of ", arguments.workspace_bytes, " bytes, and ",
-                                         needed, " are needed")};
+    return not_taken("workspace of ", str(arguments.workspace_bytes), " bytes, and ", str(needed),
+                     " are needed");
   return check_apart({"workspace", arguments.workspace, needed},
                      ms_deform_attn_rules(arguments.operation), arguments.tensors);
 }

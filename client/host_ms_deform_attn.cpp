@@ -26,14 +26,14 @@ Result<void> check_takes(const lyk_arguments& arguments) {
     if (tensor == nullptr)
       continue;
     if (!is_on_host(*tensor))
-      return Error{Code::not_eligible, "the tensors are not in host memory"};
+      return not_taken("the tensors are not in host memory");
     if (rules[i].elements == Elements::floating && !is_float32(*tensor))
-      return Error{Code::not_eligible, str(rules[i].name, " is not float32")};
+      return not_taken(rules[i].name, " is not float32");
     if (!may_be_strided(rules[i]) && !is_dense(*tensor))
-      return Error{Code::not_eligible, str(rules[i].name, " is not dense and row-major")};
+      return not_taken(rules[i].name, " is not dense and row-major");
   }
   if (ms_deform_attn_sizes(arguments).cells > std::numeric_limits<std::int32_t>::max())
-    return Error{Code::not_eligible, "value has more cells than 31 bits count"};
+    return not_taken("value has more cells than 31 bits count");
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include <span>
 #include <string_view>
 
+#include "client/c_interface.hpp"
 #include "client/quantization_layout.hpp"
 #include "kernels/cpu/execution.hpp"
 #include "kernels/cpu/fake_quant_fp4.hpp"
@@ -228,7 +229,7 @@ Result<void> run_on_host(const QuantizationSlot& slot,
                          const lyk_arguments& arguments,
                          HostThreads* threads) {
   if (!is_on_host(*arguments.tensors[0]))
-    return Error{Code::not_eligible, "the tensors are not in host memory"};
+    return not_taken("the tensors are not in host memory");
   LYK_TRY(check_elements(slot, arguments, ElementTypes::float32));
   if (has_nothing_to_write(slot, arguments))
     return {};

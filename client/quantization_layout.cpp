@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <array>
 
+#include "client/c_interface.hpp"
 #include "proto/text.hpp"
 
 namespace lyk::client {
 
 namespace {
-
-Error not_taken(std::string_view name, std::string_view why) {
-  return {Code::not_eligible, str(name, " ", why)};
-}
 
 bool is_16_bits(const lyk_tensor& tensor) {
   return (tensor.dtype.code == LYK_DTYPE_FLOAT || tensor.dtype.code == LYK_DTYPE_BFLOAT) &&
@@ -39,7 +36,7 @@ Result<Channels> with_scale(const NamedTensor& tensor,
   const std::int64_t stride = stride_of(scale, scale_dimension);
   const bool is_one = stride == 0 || scale.shape[scale_dimension] == 1;
   if (!is_one && stride != 1)
-    return not_taken("scale", "is not dense");
+    return not_taken("scale", " is not dense");
   LYK_TRY_ASSIGN(
       const slots::ChannelAxis channels,
       channel_axis(tensor.name, tensor.tensor, is_one ? std::nullopt : std::optional{axis}));
@@ -52,9 +49,9 @@ Result<slots::GroupScale> group_scale(const lyk_tensor& scale,
                                       std::size_t groups) {
   slots::GroupScale out{.data = data_of<const float>(scale)};
   if (scale.ndim > 2)
-    return not_taken("scale", "has more than 2 dimensions");
+    return not_taken("scale", " has more than 2 dimensions");
   if (element_count(scale) == 0)
-    return not_taken("scale", "has no elements");
+    return not_taken("scale", " has no elements");
   const auto stride = [&](std::int32_t back) {
     const std::int32_t d = scale.ndim - 1 - back;
     return d < 0 || scale.shape[d] == 1 ? 0 : stride_of(scale, d);
@@ -65,7 +62,7 @@ Result<slots::GroupScale> group_scale(const lyk_tensor& scale,
   };
   // One that is larger would make more of the weight than there is.
   if (size(0) > std::max<std::size_t>(groups, 1) || size(1) > std::max<std::size_t>(rows, 1))
-    return not_taken("scale", "has more elements than there are groups");
+    return not_taken("scale", " has more elements than there are groups");
   out.group_stride = stride(0);
   out.row_stride = stride(1);
   return out;
@@ -79,7 +76,7 @@ Result<Grouping> grouping(const lyk_int_grouped_parameters& parameters,
   // Kernels count a group in 32 bits.
   constexpr std::int64_t group_size_max = std::int64_t{1} << 30;
   if (parameters.group_size > group_size_max)
-    return Error{Code::not_eligible, str("group_size is ", parameters.group_size)};
+    return not_taken("group_size is ", str(parameters.group_size));
   Grouping out{.rows = output.rows,
                .columns = output.columns,
                .bits = parameters.bits,
@@ -107,7 +104,7 @@ Result<slots::ChannelAxis> channel_axis(std::string_view name,
                                   (tensor.shape[next] != 1 && stride_of(tensor, next) != inside)))
       ++next;
     if (next == tensor.ndim)
-      return not_taken(name, "has gaps");
+      return not_taken(name, " has gaps");
     is_seen[static_cast<std::size_t>(next)] = true;
     inside *= tensor.shape[next];
     const auto size = static_cast<std::size_t>(tensor.shape[next]);
@@ -143,9 +140,9 @@ Result<void> check_elements(const QuantizationSlot& slot,
     const bool is_value = i == 0 || i >= slot.inputs;  // and not a scale
     if (is_narrow && is_value) {
       if (!is_of_one_type(*tensor, first))
-        return not_taken(rules[i].name, str("is not of the type of ", rules[0].name));
+        return not_taken(rules[i].name, " is not of the type of ", rules[0].name);
     } else if (!is_float32(*tensor)) {
-      return not_taken(rules[i].name, "is not float32");
+      return not_taken(rules[i].name, " is not float32");
     }
   }
   return {};
@@ -155,7 +152,7 @@ Result<void> check_lie_alike(const QuantizationSlot& slot, const lyk_arguments& 
   const auto rules = rules_of(slot, arguments.operation);
   for (std::size_t i = slot.inputs; i < rules.size(); ++i)
     if (!lie_alike(*arguments.tensors[i], *arguments.tensors[0]))
-      return not_taken(rules[i].name, str("does not lie as ", rules[0].name));
+      return not_taken(rules[i].name, " does not lie as ", rules[0].name);
   return {};
 }
 
@@ -164,7 +161,7 @@ Result<void> check_row_major(const QuantizationSlot& slot, const lyk_arguments& 
   for (std::size_t i = 0; i < rules.size(); ++i) {
     const bool is_free = rules[i].name == "scale";
     if (!is_free && arguments.tensors[i] != nullptr && !is_dense(*arguments.tensors[i]))
-      return not_taken(rules[i].name, "is not dense and row-major");
+      return not_taken(rules[i].name, " is not dense and row-major");
   }
   return {};
 }
@@ -200,7 +197,7 @@ Result<Grouping> fake_quant_grouping(const lyk_arguments& arguments) {
   constexpr std::uint32_t bits_min = 2;
   constexpr std::uint32_t bits_max = 8;
   if (parameters.bits < bits_min || parameters.bits > bits_max)
-    return Error{Code::not_eligible, str("bits is ", parameters.bits, ", not 2 to 8")};
+    return not_taken("bits is ", str(parameters.bits), ", not 2 to 8");
   const Rows rows = rows_of(*arguments.tensors[LYK_FAKE_QUANT_INT_GROUPED_WEIGHT]);
   return grouping(parameters, rows, rows.columns,
                   arguments.tensors[LYK_FAKE_QUANT_INT_GROUPED_SCALE]);
