@@ -35,11 +35,14 @@ struct PointGradient {
   float y;
 };
 
-// Those of a lane: one for the four channels that a lane of fp32 has.
+// Those of a lane: one for the four channels that a lane of fp32 has, two of a 16-bit type.
 constexpr int channels_of_sum = 4;
 template <typename Element>
+constexpr int sums_of_lane = lane_channels<Element> / channels_of_sum;
+
+template <typename Element>
 struct LaneSums {
-  PointGradient of[lane_channels<Element> / channels_of_sum];
+  PointGradient of[sums_of_lane<Element>];
 };
 
 __device__ BackwardSample backward_sample(const MsDeformAttn& call,
@@ -83,9 +86,9 @@ __device__ void add_atomically(float* head,
       atomicAdd(head + std::int64_t{lane.channel(i)} * stride, terms.at[i]);
 }
 
-// Where the heads of one (batch, head) begin.
+// Where one head of one image begins.
 template <typename Element>
-struct Heads {
+struct Head {
   const Element* value;
   float* grad_value;  // atomic only
 };
@@ -94,7 +97,7 @@ struct Heads {
 template <ValueGradient way, typename Element>
 __device__ void add_point(const MsDeformAttn& call,
                           const BackwardSample& sample,
-                          const Heads<Element>& heads,
+                          const Head<Element>& head,
                           const LaneChannels& lane,
                           const Channels<Element>& gradient,
                           LaneSums<Element>& lane_sums) {
@@ -113,14 +116,14 @@ __device__ void add_point(const MsDeformAttn& call,
     cells[tap] = {};
     if ((sample.inside >> tap & 1) == 0)
       continue;
-    cells[tap] = load_channels(heads.value + cell * call.value_strides.cell,
+    cells[tap] = load_channels(head.value + cell * call.value_strides.cell,
                                call.value_strides.channel, lane);
     if constexpr (way == ValueGradient::atomic) {
       Channels<Element> terms;
 #pragma unroll
       for (int i = 0; i < lane_channels<Element>; ++i)
         terms.at[i] = __fmul_rn(weights.of[tap], __fmul_rn(gradient.at[i], sample.weight));
-      add_atomically(heads.grad_value + cell * call.grad_value_strides.cell,
+      add_atomically(head.grad_value + cell * call.grad_value_strides.cell,
                      call.grad_value_strides.channel, lane, terms);
     }
   }
@@ -156,7 +159,7 @@ __device__ float sum_of_lanes(float value, std::uint32_t lanes) {
 template <typename Element>
 __device__ PointGradient sum_of_lanes(const LaneSums<Element>& sums, std::uint32_t lanes) {
   PointGradient sum = sums.of[0];
-  if constexpr (lane_channels < Element >> channels_of_sum)
+  if constexpr (sums_of_lane<Element> == 2)
     sum = {__fadd_rn(sum.weight, sums.of[1].weight), __fadd_rn(sum.x, sums.of[1].x),
            __fadd_rn(sum.y, sums.of[1].y)};
   return {sum_of_lanes(sum.weight, lanes), sum_of_lanes(sum.x, lanes), sum_of_lanes(sum.y, lanes)};
@@ -235,11 +238,11 @@ __device__ void count_point(const RowGradient<Element>& gradients,
 template <ValueGradient way, typename Element>
 __device__ PointGradient gradient_of(const RowGradient<Element>& row,
                                      const BackwardSample& sample,
-                                     const Heads<Element>& heads,
+                                     const Head<Element>& head,
                                      const Channels<Element>& first_chunk) {
   LaneSums<Element> sums{};
   for (std::uint32_t chunk = 0; chunk < row.call.chunks.value && sample.inside != 0; ++chunk)
-    add_point<way>(row.call, sample, heads, row.lane(chunk),
+    add_point<way>(row.call, sample, head, row.lane(chunk),
                    chunk == 0 ? first_chunk : row.load(chunk), sums);
   return sum_of_lanes(sums, row.call.lanes);
 }
@@ -269,13 +272,12 @@ __device__ void backward(const MsDeformAttn& call) {
     const DeformRow place = row_of(call, number);
     const RowGradient<Element> row{
         call, static_cast<const Element*>(call.grad_output) + number * call.channels, access};
-    const Heads<Element> heads{
-        static_cast<const Element*>(call.value) +
-            head_offset(call.value_strides, place.batch, place.head),
-        way == ValueGradient::atomic
-            ? static_cast<float*>(call.grad_value) +
-                  head_offset(call.grad_value_strides, place.batch, place.head)
-            : nullptr};
+    const Head<Element> head{static_cast<const Element*>(call.value) +
+                                 head_offset(call.value_strides, place.batch, place.head),
+                             way == ValueGradient::atomic
+                                 ? static_cast<float*>(call.grad_value) +
+                                       head_offset(call.grad_value_strides, place.batch, place.head)
+                                 : nullptr};
     const Channels<Element> first_chunk = row.load(0);
     std::uint32_t greatest = 0;
     if constexpr (way == ValueGradient::count)
@@ -295,7 +297,7 @@ __device__ void backward(const MsDeformAttn& call) {
       const std::uint32_t count = min(call.lanes, samples - first);
 #pragma unroll 1
       for (std::uint32_t i = 0; i < count; ++i) {
-        const PointGradient gradient = gradient_of<way>(row, of_group[i], heads, first_chunk);
+        const PointGradient gradient = gradient_of<way>(row, of_group[i], head, first_chunk);
         if (i == lane)
           mine = gradient;
       }

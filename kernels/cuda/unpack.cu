@@ -8,8 +8,8 @@
 namespace lyk::cuda {
 namespace {
 
-// The quads of rows of `columns`, by the whole grid: `operation(row, column, quad)` fills what
-// exists of a quad, of which `last` elements exist.
+// The quads of rows of `columns`, by the whole grid: `operation(place, values)` makes those that
+// exist, `place.size` of four.
 template <typename Operation>
 __device__ void fill_rows(float* output,
                           std::uint64_t rows,
