@@ -2,6 +2,7 @@
 // kernels/reference/arithmetic.hpp, e2m1.hpp and e4m3.hpp, bit for bit, and each line of them is
 // one correctly rounded operation: what can be contracted or approximated is written as the
 // intrinsic that cannot.
+// Thread rule: each thread by itself, but for greatest_of_lanes.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 // Elements whose scale depends on their channel.
+// Thread rule: each thread by itself.
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 // (query, head), each on a few of its channels: 16 bytes of them, so that a head of 32 channels
 // takes eight lanes and one line of memory per cell. Where a sampling point lies is found out by
 // one lane for all of them, and handed over through shared memory.
+// Thread rule: each thread by itself. What a group of lanes does together is in the kernels.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 // Block-scaled E2M1, which nvfp4 and mxfp4 have in common: kernels/reference/e2m1_blocks.hpp.
+// Thread rule: the whole grid calls, in whole warps: the lanes of a block shuffle.
 #pragma once
 
 #include "kernels/cuda/arguments.hpp"

@@ -1,5 +1,6 @@
 // Element types and their conversions. half and bfloat16 are two bytes here: CUDA's own headers for
 // them take longer to read than all kernels take to compile.
+// Thread rule: each thread by itself.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 // What the two INT8 slots have in common.
+// Thread rule: each thread by itself.
 #pragma once
 
 namespace lyk::cuda {

@@ -1,5 +1,6 @@
 // The scales of NVFP4: kernels/reference/nvfp4.hpp. Scalar division by reciprocal, as PyTorch does
 // on CUDA.
+// Thread rule: each thread by itself.
 #pragma once
 
 #include "kernels/cuda/arithmetic.cuh"

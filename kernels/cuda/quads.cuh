@@ -1,6 +1,8 @@
 // Four neighbouring elements at a time, a quad: one load of 16 or 8 bytes. What does not lie at a
 // multiple of that is read element by element. Kernels keep two quads under way per thread, which
 // is what it takes to fill the memory pipe of the fastest devices.
+// Thread rule: each thread by itself, but that map and map_groups are called by the whole grid, the
+// latter in whole warps.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 // Greatest magnitudes, as bits (arguments.hpp, Amax).
+// Thread rule: the whole block calls, in whole warps, and meets at barriers.
 #pragma once
 
 #include <cstdint>
