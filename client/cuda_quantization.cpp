@@ -310,7 +310,7 @@ Result<void> enqueue_unpack_int_grouped(const CudaCall& call) {
       .rows = grouping.rows,
       .columns = grouping.columns,
       .row_bytes = static_cast<std::uint64_t>(payload.shape[1]),
-      .quads_per_row = cuda::divisor_of(cuda::quotient_up(grouping.columns, 4)),
+      .quads_per_row = cuda::divisor_of(cuda::quotient_up(grouping.columns, cuda::quad_size)),
       .group_size = cuda::divisor_of(grouping.group_size),
       .bits = grouping.bits};
   return launch(
@@ -329,7 +329,7 @@ Result<void> enqueue_unpack_nvfp4(const CudaCall& call) {
       .rows = rows.rows,
       .columns = rows.columns,
       .blocks = static_cast<std::uint64_t>(block_scale.shape[1]),
-      .quads_per_row = cuda::divisor_of(cuda::quotient_up(rows.columns, 4))};
+      .quads_per_row = cuda::divisor_of(cuda::quotient_up(rows.columns, cuda::quad_size))};
   if (is_float32(block_scale))
     arguments.block_scale = data_of<const float>(block_scale);
   else

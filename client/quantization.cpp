@@ -199,7 +199,8 @@ Result<void> check_unpack_nvfp4(const lyk_arguments& arguments) {
   const lyk_tensor& packed = *arguments.tensors[LYK_UNPACK_NVFP4_PAYLOAD];
   LYK_TRY(check_has_rows(packed, "payload"));
   const std::int64_t row_bytes = packed.shape[1];
-  constexpr std::int64_t block_bytes = 8;
+  constexpr auto block = static_cast<std::int64_t>(slots::nvfp4_block);
+  constexpr std::int64_t block_bytes = block / 2;
   if (row_bytes % block_bytes != 0)
     return bad_argument(
         "payload", str("rows of ", row_bytes, " bytes, which is no multiple of ", block_bytes));
@@ -209,9 +210,9 @@ Result<void> check_unpack_nvfp4(const lyk_arguments& arguments) {
     return bad_argument("block_scale",
                         str(scales, " columns, and a row of payload has ", blocks, " blocks"));
   const std::int64_t columns = arguments.tensors[LYK_UNPACK_NVFP4_OUTPUT]->shape[1];
-  if (columns > blocks * 16)
+  if (columns > blocks * block)
     return bad_argument("output",
-                        str(columns, " columns, and a row of payload holds ", blocks * 16));
+                        str(columns, " columns, and a row of payload holds ", blocks * block));
   return check_one_element(*arguments.tensors[LYK_UNPACK_NVFP4_TENSOR_AMAX], "tensor_amax");
 }
 

@@ -18,6 +18,9 @@
 
 namespace lyk::cuda {
 
+// Neighbouring elements that a thread of the quantization slots takes at a time: a quad.
+inline constexpr int quad_size = 4;
+
 // ---- fake_quant -------------------------------------------------------------------------------
 
 struct Int8Affine {
@@ -50,8 +53,8 @@ struct Fp8 {
   Divisor channels{};
 };
 
-// Rows of columns in groups that share a scale, four elements ("a quad") to a thread. The last
-// group of a row may be shorter; threads of its missing elements are idle.
+// Rows of columns in groups that share a scale, a quad of elements to a thread. The last group of a
+// row may be shorter; threads of its missing elements are idle.
 struct GroupedRows {
   std::uint64_t rows = 0;
   std::uint64_t columns = 0;

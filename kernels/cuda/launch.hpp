@@ -25,6 +25,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include "kernels/cuda/arguments.hpp"
@@ -61,7 +62,7 @@ constexpr GroupedRows grouped_rows(std::uint64_t rows,
   const std::uint64_t length = is_dense ? rows * columns : columns;
   return {.rows = is_dense ? std::uint64_t{1} : rows,
           .columns = length,
-          .quads_per_row = divisor_of(quotient_up(length, group_size) * group_size / 4)};
+          .quads_per_row = divisor_of(quotient_up(length, group_size) * group_size / quad_size)};
 }
 
 // The same for int_grouped, whose scales must lie alike: those of a row after those of the row
@@ -72,12 +73,13 @@ constexpr void set_shape(IntGrouped& call, std::uint64_t rows, std::uint64_t col
   const bool scales_alike =
       call.scale == nullptr || call.scale_row_stride == groups * call.scale_group_stride;
   if (!scales_alike && call.shape.rows == 1)
-    call.shape = {.rows = rows, .columns = columns, .quads_per_row = divisor_of(columns / 4)};
+    call.shape = {
+        .rows = rows, .columns = columns, .quads_per_row = divisor_of(columns / quad_size)};
 }
 
-// Whether a part of a warp holds the group, four elements to a lane.
+// Whether a part of a warp holds the group, a quad to a lane.
 constexpr bool is_group_of_quads(std::uint32_t group_size) {
-  return group_size >= 4 && group_size <= 128 && (group_size & (group_size - 1)) == 0;
+  return group_size >= quad_size && group_size <= 32 * quad_size && std::has_single_bit(group_size);
 }
 
 // ---- grids ------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@
 
 namespace lyk::cuda {
 
-constexpr int quad_size = 4;
 constexpr int quads_in_flight = 2;
 
 // One element or a quad, as fp32.
