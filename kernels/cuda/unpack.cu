@@ -31,25 +31,27 @@ __device__ void fill_rows(float* output,
 }  // namespace
 
 extern "C" __global__ void lyk_unpack_int_grouped_forward_f32(UnpackIntGrouped call) {
-  const std::uint32_t codes_per_byte = 8 / call.bits;
   const std::uint32_t mask = (1U << call.bits) - 1;
   const int zero_code = 1 << (call.bits - 1);
+  const bool are_quads_in_groups = call.group_size.value % quad_size == 0;
   fill_rows(call.output, call.rows, call.columns, call.quads_per_row,
             [&](const GroupedPlace& place, Quad& values) {
               const std::uint8_t* payload = call.payload + place.row * call.row_bytes;
               const float* scales =
                   call.scale + static_cast<std::int64_t>(place.row) * call.scale_row_stride;
+              float scale = 0;
 #pragma unroll
               for (int i = 0; i < quad_size; ++i) {
                 const std::uint64_t column = place.column + i;
                 if (i >= place.size)
                   continue;
-                const std::uint32_t byte = __ldg(payload + column / codes_per_byte);
-                const auto shift = static_cast<std::uint32_t>(column % codes_per_byte) * call.bits;
-                const int code = static_cast<int>((byte >> shift) & mask) - zero_code;
-                const auto group = static_cast<std::int64_t>(quotient(column, call.group_size));
-                const float scale =
-                    at_least(load(scales + group * call.scale_group_stride), smallest_scale);
+                if (i == 0 || !are_quads_in_groups) {
+                  const auto group = static_cast<std::int64_t>(quotient(column, call.group_size));
+                  scale = at_least(load(scales + group * call.scale_group_stride), smallest_scale);
+                }
+                const std::uint64_t bit = column * call.bits;
+                const std::uint32_t byte = __ldg(payload + (bit >> 3));
+                const int code = static_cast<int>((byte >> (bit & 7)) & mask) - zero_code;
                 values.at[i] = __fmul_rn(__int2float_rn(code), scale);
               }
             });

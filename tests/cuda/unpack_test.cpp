@@ -61,7 +61,7 @@ void expect_int_grouped(const IntGroupedCase& given) {
         .rows = given.rows,
         .columns = given.columns,
         .row_bytes = row_bytes,
-        .quads_per_row = cuda::divisor_of(cuda::quotient_up(given.columns, 4)),
+        .quads_per_row = cuda::divisor_of(cuda::quotient_up(given.columns, cuda::quad_size)),
         .group_size = cuda::divisor_of(given.group_size),
         .bits = given.bits};
     device.run("lyk_unpack_int_grouped_forward_f32",
@@ -83,6 +83,14 @@ TEST(UnpackIntGroupedOnCuda, EqualsTheOracleForEveryShapeAndStride) {
                               .group_stride = 1,
                               .shift = shift});
         }
+}
+
+TEST(UnpackIntGroupedOnCuda, EqualsTheOracleWhereAGroupEndsWithinAQuad) {
+  for (const std::size_t group_size : Sizes{2, 6, 10})
+    expect_int_grouped({.columns = 30,
+                        .group_size = group_size,
+                        .row_stride = static_cast<std::ptrdiff_t>(slots::groups_in(30, group_size)),
+                        .group_stride = 1});
 }
 
 enum class ScaleForm : std::uint8_t { e4m3, floats };
@@ -122,7 +130,7 @@ void expect_nvfp4(const Nvfp4Case& given) {
         .rows = given.rows,
         .columns = given.columns,
         .blocks = blocks,
-        .quads_per_row = cuda::divisor_of(cuda::quotient_up(given.columns, 4))};
+        .quads_per_row = cuda::divisor_of(cuda::quotient_up(given.columns, cuda::quad_size))};
     device.run("lyk_unpack_nvfp4_forward_f32",
                cuda::quads_grid(given.rows * call.quads_per_row.value, 2), call);
     expect_same(device.get<float>(call.output, expected.size()), expected);
