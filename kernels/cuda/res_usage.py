@@ -16,9 +16,13 @@ import shutil
 import subprocess
 import sys
 
-THREADS = 256  # of a block, as in launch.hpp
-WARPS = THREADS // 32
-REGISTERS = 65536  # of a multiprocessor
+# Threads of a block, as launch.hpp has them: of all kernels, and of those whose names end in _rows_ at the ends and in
+# the middle of what row_threads gives.
+THREADS = [256]
+THREADS_OF_ROWS = [32, 256, 1024]
+
+PARTITIONS = 4  # of a multiprocessor: a warp lies in one of them
+REGISTERS = 16384  # of a partition
 REGISTER_UNIT = 256  # that a warp is given registers in
 
 # What a multiprocessor holds at most: warps, blocks, KiB of shared memory. (CUDA C++ Programming Guide,
@@ -26,11 +30,13 @@ REGISTER_UNIT = 256  # that a warp is given registers in
 LIMITS = {75: (32, 16, 64), 80: (64, 32, 164), 86: (48, 16, 100), 89: (48, 24, 100), 90: (64, 32, 228),
           100: (64, 32, 228), 120: (48, 24, 100)}
 
-HEADER = f"""# Resources of the CUDA kernels
+HEADER = """# Resources of the CUDA kernels
 
 Made by the target `kernels_res_usage` from what the compiler has built; a test compares. Per architecture: registers of
-a thread, and of the threads that a multiprocessor can hold the share that it does hold, for blocks of {THREADS} threads.
-Shared memory is that of a block, in bytes, as sm_75 counts it. Where registers are spilled, the bytes of it follow.
+a thread, and of the threads that a multiprocessor can hold the share that it does hold, in blocks of the size that the
+kernel is launched with. A row of fake_quant_int8_per_channel has a block of its own: of 32 threads up to 256 elements,
+of 256 for 2,048, of 1,024 from 7,937 on. Shared memory is that of a block, in bytes, as sm_75 counts it. Where
+registers are spilled, the bytes of it follow.
 
 """
 
@@ -54,28 +60,30 @@ def usages(cuobjdump, fatbin):
     return found
 
 
-def occupancy(arch, registers, shared):
+def occupancy(arch, threads, registers, shared):
     warps_max, blocks_max, shared_kib = LIMITS[arch]
+    warps = threads // 32
     of_warp = -(-registers * 32 // REGISTER_UNIT) * REGISTER_UNIT
-    blocks = min(blocks_max, warps_max // WARPS, REGISTERS // of_warp // WARPS)
+    blocks = min(blocks_max, warps_max // warps, REGISTERS // of_warp * PARTITIONS // warps)
     if shared:
         blocks = min(blocks, shared_kib * 1024 // shared)
-    return 100 * blocks * WARPS // warps_max
+    return 100 * blocks * warps // warps_max
 
 
-def cell(arch, registers, shared, stack):
-    text = f"{registers}, {occupancy(arch, registers, shared)} %"
+def cell(arch, threads, registers, shared, stack):
+    text = f"{registers}, {occupancy(arch, threads, registers, shared)} %"
     return f"{text}, {stack} B" if stack else text
 
 
 def table(found):
     archs = sorted(LIMITS)
-    lines = ["| kernel | shared | " + " | ".join(f"sm_{arch}" for arch in archs) + " |",
-             "|---|---:|" + "---:|" * len(archs)]
+    lines = ["| kernel | threads | shared | " + " | ".join(f"sm_{arch}" for arch in archs) + " |",
+             "|---|---:|---:|" + "---:|" * len(archs)]
     for name in sorted(found):
         by_arch = found[name]
-        cells = [cell(arch, *by_arch[arch]) for arch in archs]
-        lines.append(f"| {name} | {by_arch[75][1]} | " + " | ".join(cells) + " |")
+        for threads in THREADS_OF_ROWS if "_rows_" in name else THREADS:
+            cells = [cell(arch, threads, *by_arch[arch]) for arch in archs]
+            lines.append(f"| {name} | {threads} | {by_arch[75][1]} | " + " | ".join(cells) + " |")
     return HEADER + "\n".join(lines) + "\n"
 
 
