@@ -61,6 +61,14 @@ inline HeadValue head_of(const slots::MsDeformAttn<float>& call, const DeformRow
           .channel_stride = strides.channel};
 }
 
+// A task of forward.
+struct ForwardTask {
+  const slots::MsDeformAttn<float>& call;
+  HeadValue head;
+  DeformRows rows;
+  float* output = nullptr;  // of the call
+};
+
 // A task of backward: one level of one head of one image, and all queries.
 struct BackwardTask {
   const slots::MsDeformAttn<float>& call;

@@ -33,12 +33,24 @@ namespace lyk::cpu::HWY_NAMESPACE {
 inline constexpr std::size_t vectors_max = 4;
 HWY_ALIGN inline constexpr float nothing[16 * vectors_max] = {};
 
+// In double, what a query of several chunks adds up to before the last of them. A query of more
+// channels than these goes through its chunks several times.
+inline constexpr std::size_t double_sums = 256;
+
+// The channels that are done at a time.
+struct Channels {
+  std::size_t first = 0;
+  std::size_t end = 0;
+};
+
 // The samples of one query: where they begin in the chunk, what they are weighted with, and what
 // they add up to.
+template <class Real>
 struct Query {
   std::size_t place = 0;
   const float* weights = nullptr;
   float* output = nullptr;  // channel 0
+  Real* sums = nullptr;     // between two chunks; of the first channel that is done
 };
 
 // The four cells of a sample at some channel.
@@ -104,50 +116,83 @@ struct ForwardWork {
   const Chunk<Real>& chunk;
   std::size_t found;  // samples in the chunk
   Samples samples;    // of each query
+  Channels channels;
+
+  bool is_first() const { return samples.first == 0; }
+  bool is_last() const {
+    return samples.first + samples.count == call.sizes.levels * call.sizes.points;
+  }
 };
+
+// Sums between two chunks are in the output where that can hold them.
+template <class D, std::size_t count>
+HWY_INLINE void begin_sums(const ForwardWork<hn::TFromD<D>>& work,
+                           const Query<hn::TFromD<D>>& query,
+                           std::size_t channel,
+                           Sums<D, count>& sums) {
+  const D d;
+  for (std::size_t k = 0; k < count; ++k)
+    if (work.is_first())
+      sums.vectors[k] = hn::Zero(d);
+    else if constexpr (sizeof(hn::TFromD<D>) == sizeof(float))
+      sums.vectors[k] = hn::LoadU(d, query.output + channel + k * sums.width);
+    else
+      sums.vectors[k] = hn::LoadU(d, query.sums + channel - work.channels.first + k * sums.width);
+}
+
+template <class D, std::size_t count>
+HWY_INLINE void end_sums(const ForwardWork<hn::TFromD<D>>& work,
+                         const Query<hn::TFromD<D>>& query,
+                         std::size_t channel,
+                         const Sums<D, count>& sums) {
+  const D d;
+  for (std::size_t k = 0; k < count; ++k)
+    if (sizeof(hn::TFromD<D>) == sizeof(float) || work.is_last())
+      store_values(sums.vectors[k], d, query.output + channel + k * sums.width);
+    else
+      hn::StoreU(sums.vectors[k], d, query.sums + channel - work.channels.first + k * sums.width);
+}
 
 template <class D, std::size_t count>
 HWY_INLINE void run_channels(const ForwardWork<hn::TFromD<D>>& work,
-                             const Query& query,
+                             const Query<hn::TFromD<D>>& query,
                              std::size_t channel) {
-  const D d;
   Sums<D, count> sums;
-  float* output = query.output + channel;
-  for (std::size_t k = 0; k < count; ++k)
-    sums.vectors[k] =
-        work.samples.first == 0 ? hn::Zero(d) : load_values(d, output + k * sums.width);
+  begin_sums(work, query, channel, sums);
   const float* weight = query.weights + work.samples.first;
   const std::size_t end = query.place + work.samples.count;
   for (std::size_t sample = query.place; sample < end; ++sample, ++weight) {
     if (channel == 0 && sample + samples_ahead < work.found)
       fetch_cells(work.head.data, Places{work.chunk, sample + samples_ahead, work.head.cell_stride},
-                  work.call.sizes.channels);
+                  work.channels.end);
     if (work.chunk.inside[sample] != 0)
       sums.add(Sources{work.head, work.chunk, sample, channel}, work.chunk, sample, *weight);
   }
-  for (std::size_t k = 0; k < count; ++k)
-    store_values(sums.vectors[k], d, output + k * sums.width);
+  end_sums(work, query, channel, sums);
 }
 
 // The channels from `channel` on, of which there are fewer than two vectors: one vector if there
 // is, then narrower ones.
 template <class D>
-HWY_NOINLINE void run_rest(ForwardWork<hn::TFromD<D>> work, Query query, std::size_t channel) {
+HWY_NOINLINE void run_rest(ForwardWork<hn::TFromD<D>> work,
+                           Query<hn::TFromD<D>> query,
+                           std::size_t channel) {
   constexpr std::size_t width = hn::MaxLanes(D{});
-  if (channel + width <= work.call.sizes.channels) {
+  if (channel + width <= work.channels.end) {
     run_channels<D, 1>(work, query, channel);
     channel += width;
   }
   if constexpr (width > 1)
-    if (channel < work.call.sizes.channels)
+    if (channel < work.channels.end)
       run_rest<hn::Half<D>>(work, query, channel);
 }
 
 template <class D>
-HWY_INLINE void run_vectors(const ForwardWork<hn::TFromD<D>>& work, const Query& query) {
+HWY_INLINE void run_vectors(const ForwardWork<hn::TFromD<D>>& work,
+                            const Query<hn::TFromD<D>>& query) {
   constexpr std::size_t width = hn::MaxLanes(D{});
-  const std::size_t channels = work.call.sizes.channels;
-  std::size_t channel = 0;
+  const std::size_t channels = work.channels.end;
+  std::size_t channel = work.channels.first;
   for (; channel + 4 * width <= channels; channel += 4 * width)
     run_channels<D, 4>(work, query, channel);
   for (; channel + 2 * width <= channels; channel += 2 * width)
@@ -163,12 +208,12 @@ HWY_INLINE void run_vectors(const ForwardWork<hn::TFromD<D>>& work, const Query&
 
 // Channels that are apart.
 template <class Real>
-HWY_NOINLINE void run_one_by_one(ForwardWork<Real> work, Query query) {
+HWY_NOINLINE void run_one_by_one(ForwardWork<Real> work, Query<Real> query) {
   run_vectors<hn::CappedTag<Real, 1>>(work, query);
 }
 
 template <class Real>
-HWY_INLINE void run_query(const ForwardWork<Real>& work, const Query& query) {
+HWY_INLINE void run_query(const ForwardWork<Real>& work, const Query<Real>& query) {
   if constexpr (hn::MaxLanes(RealTag<Real>{}) > 1)
     if (work.head.channel_stride == 1)
       return run_vectors<RealTag<Real>>(work, query);
@@ -177,52 +222,77 @@ HWY_INLINE void run_query(const ForwardWork<Real>& work, const Query& query) {
 
 // ---- a task
 
+// How many channels of a query are done before the next ones. In double the sums of those must have
+// a place between two chunks; finding the samples again for each 256 channels costs next to
+// nothing.
 template <class Real>
-HWY_INLINE void run_rows(const slots::MsDeformAttn<float>& call,
-                         const HeadValue& head,
-                         const DeformRows& task,
-                         float* output) {  // NOLINT(readability-non-const-parameter): by a Query
-  const std::size_t in_row = call.sizes.levels * call.sizes.points;
-  const std::size_t rows_max = std::clamp<std::size_t>(chunk_samples / in_row, 1, task.queries);
+HWY_INLINE std::size_t channels_at_a_time(const slots::MsDeformAttnSizes& sizes) {
+  if (sizeof(Real) == sizeof(float) || sizes.levels * sizes.points <= chunk_samples)
+    return sizes.channels;
+  return std::min(sizes.channels, double_sums);
+}
+
+template <class Real>
+struct RowsState {
   Chunk<Real> chunk;
-  for (std::size_t done = 0; done < task.queries; done += rows_max) {
-    const DeformRows rows{.batch = task.batch,
-                          .head = task.head,
-                          .first_query = task.first_query + done,
-                          .queries = std::min(rows_max, task.queries - done)};
-    for (std::size_t first = 0; first < in_row; first += chunk_samples) {
-      const Samples samples{.first = first, .count = std::min(chunk_samples, in_row - first)};
-      if (done == 0 || in_row > chunk_samples)
-        set_levels(call, samples, rows.queries, 0, chunk);
-      read_locations(call, rows, samples, chunk);
-      const std::size_t found = rows.queries * samples.count;
-      find(chunk, found);
-      fetch_rows(call, next_rows(rows, task), samples);
-      const ForwardWork<Real> work{
-          .call = call, .head = head, .chunk = chunk, .found = found, .samples = samples};
-      for (std::size_t i = 0; i < rows.queries; ++i) {
-        const std::size_t row = row_of(call.sizes, rows, rows.first_query + i);
-        const Query query{.place = i * samples.count,
-                          .weights = call.weights.data() + row * in_row,
-                          .output = output + row * call.sizes.channels};
-        run_query(work, query);
-      }
+  HWY_ALIGN Real sums[sizeof(Real) == sizeof(float) ? 1 : double_sums];
+};
+
+// All samples of some queries, for some of their channels.
+template <class Real>
+HWY_INLINE void run_samples(const ForwardTask& task,
+                            const DeformRows& rows,
+                            Channels channels,
+                            RowsState<Real>& state) {
+  const slots::MsDeformAttn<float>& call = task.call;
+  const std::size_t in_row = call.sizes.levels * call.sizes.points;
+  Chunk<Real>& chunk = state.chunk;
+  for (std::size_t first = 0; first < in_row; first += chunk_samples) {
+    const Samples samples{.first = first, .count = std::min(chunk_samples, in_row - first)};
+    if (rows.first_query == task.rows.first_query || in_row > chunk_samples)
+      set_levels(call, samples, rows.queries, 0, chunk);
+    read_locations(call, rows, samples, chunk);
+    const std::size_t found = rows.queries * samples.count;
+    find(chunk, found);
+    fetch_rows(call, next_rows(rows, task.rows), samples);
+    const ForwardWork<Real> work{.call = call,
+                                 .head = task.head,
+                                 .chunk = chunk,
+                                 .found = found,
+                                 .samples = samples,
+                                 .channels = channels};
+    for (std::size_t i = 0; i < rows.queries; ++i) {
+      const std::size_t row = row_of(call.sizes, rows, rows.first_query + i);
+      const Query<Real> query{.place = i * samples.count,
+                              .weights = call.weights.data() + row * in_row,
+                              .output = task.output + row * call.sizes.channels,
+                              .sums = state.sums};
+      run_query(work, query);
     }
   }
 }
 
-void forward(const slots::MsDeformAttn<float>& call,
-             const HeadValue& head,
-             const DeformRows& rows,
-             float* output) {
-  run_rows<float>(call, head, rows, output);
+template <class Real>
+HWY_INLINE void run_task(const ForwardTask& task) {
+  const slots::MsDeformAttnSizes& sizes = task.call.sizes;
+  const std::size_t rows_max =
+      std::clamp<std::size_t>(chunk_samples / (sizes.levels * sizes.points), 1, task.rows.queries);
+  const std::size_t channels_max = channels_at_a_time<Real>(sizes);
+  RowsState<Real> state;
+  DeformRows rows = task.rows;
+  rows.queries = rows_max;
+  for (; rows.queries > 0; rows = next_rows(rows, task.rows))
+    for (std::size_t first = 0; first < sizes.channels; first += channels_max)
+      run_samples(task, rows,
+                  {.first = first, .end = std::min(first + channels_max, sizes.channels)}, state);
 }
 
-void forward_in_double(const slots::MsDeformAttn<float>& call,
-                       const HeadValue& head,
-                       const DeformRows& rows,
-                       float* output) {
-  run_rows<double>(call, head, rows, output);
+void forward(const ForwardTask& task) {
+  run_task<float>(task);
+}
+
+void forward_in_double(const ForwardTask& task) {
+  run_task<double>(task);
 }
 
 }  // namespace lyk::cpu::HWY_NAMESPACE
@@ -237,10 +307,7 @@ namespace {
 constexpr auto forward_variants = LYK_VARIANTS(forward);
 constexpr auto double_variants = LYK_VARIANTS(forward_in_double);
 
-using Variant = void(const slots::MsDeformAttn<float>& call,
-                     const HeadValue& head,
-                     const DeformRows& rows,
-                     float* output);
+using Variant = void(const ForwardTask& task);
 
 // A query is four cells and some arithmetic per sample and channel.
 std::size_t work_of_query(const slots::MsDeformAttnSizes& sizes) {
@@ -263,7 +330,7 @@ void run_on_value(const slots::MsDeformAttn<float>& call,
       DeformRows rows{.batch = unit / blocks, .first_query = unit % blocks * queries_at_a_time};
       rows.queries = std::min(queries_at_a_time, sizes.queries - rows.first_query);
       for (; rows.head < sizes.heads; ++rows.head)
-        variant(call, head_of(call, rows), rows, output.data());
+        variant({.call = call, .head = head_of(call, rows), .rows = rows, .output = output.data()});
     }
   });
 }
@@ -299,8 +366,10 @@ void run_on_copies(const slots::MsDeformAttn<float>& call,
                  {.count = static_cast<std::ptrdiff_t>(sizes.cells), .channels = channels},
                  copy.cells.get());
     copy.head = head;
-    variant(call, {.data = copy.cells.get(), .cell_stride = channels, .channel_stride = 1}, rows,
-            output.data());
+    variant({.call = call,
+             .head = {.data = copy.cells.get(), .cell_stride = channels, .channel_stride = 1},
+             .rows = rows,
+             .output = output.data()});
   });
 }
 

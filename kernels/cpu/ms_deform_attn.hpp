@@ -34,9 +34,8 @@ enum class Accumulation : std::uint8_t { fp32, fp64 };
 
 // Writes dense (batch, queries, heads * channels). Divided among threads by batch, queries and
 // heads. Where cells are looked up several times each, a head's cells are copied first, one copy
-// per thread (dense_cells.hpp), and only then is anything allocated. With fp64, a query of more
-// than 256 samples is rounded after each 256. REQUIRES: sizes as the struct states, fewer than 2^31
-// cells in all levels, whose areas sum up to `cells`, output of that size.
+// per thread (dense_cells.hpp), and only then is anything allocated. REQUIRES: sizes as the struct
+// states, fewer than 2^31 cells in all levels, whose areas sum up to `cells`, output of that size.
 void ms_deform_attn(const slots::MsDeformAttn<float>& call,
                     std::span<float> output,
                     const Execution& execution,

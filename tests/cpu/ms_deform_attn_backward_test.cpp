@@ -161,7 +161,7 @@ TEST(MsDeformAttnBackward, PermutedValuesAndGradientsAreTheOracles) {
 
 TEST(MsDeformAttnBackward, InDoubleItIsTheDoubleOracleRoundedOnce) {
   Pools pools;
-  for (const std::vector<DeformScene>& scenes : {model_scenes(), channel_scenes()})
+  for (const std::vector<DeformScene>& scenes : {model_scenes(), channel_scenes(), edge_scenes()})
     for (const DeformScene& scene : scenes) {
       const DeformGradients<double> exact = scene.oracle_backward<double>();
       const DeformGradients<float> expected{rounded(exact.value), rounded(exact.locations),

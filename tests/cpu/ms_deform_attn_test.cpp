@@ -76,7 +76,7 @@ TEST(MsDeformAttn, APermutedValueGivesTheSameBits) {
 
 TEST(MsDeformAttn, InDoubleItIsTheDoubleOracleRoundedOnce) {
   Pools pools;
-  for (const std::vector<DeformScene>& scenes : {model_scenes(), channel_scenes()})
+  for (const std::vector<DeformScene>& scenes : {model_scenes(), channel_scenes(), edge_scenes()})
     for (const DeformScene& scene : scenes) {
       const Floats expected = rounded(scene.oracle<double>());
       pools.for_each_set([&](const Execution& execution) {
@@ -84,6 +84,33 @@ TEST(MsDeformAttn, InDoubleItIsTheDoubleOracleRoundedOnce) {
         expect_same(scene.permuted().ours(execution, Accumulation::fp64), expected);
       });
     }
+}
+
+// More samples than are done at a time: the first two and the last one count, and only in double is
+// the second left. More channels than have sums at a time, as many, and fewer.
+TEST(MsDeformAttn, InDoubleNothingIsRoundedBetweenTheSamplesOfAQuery) {
+  Pools pools;
+  for (const std::size_t channels : {1U, 256U, 523U}) {
+    DeformScene scene{{.batch = 1, .heads = 2, .channels = channels, .queries = 2, .points = 300},
+                      {1, 4}};
+    std::ranges::fill(scene.weights, 0.0F);
+    for (std::size_t row = 0; row < scene.weights.size(); row += 300) {
+      const std::array<std::size_t, 3> counted{0, 1, 299};
+      for (std::size_t cell = 0; cell < 3; ++cell) {
+        const std::size_t sample = row + counted[cell];
+        scene.weights[sample] = 1;
+        scene.locations[2 * sample] = (static_cast<float>(cell) + 0.5F) / 4;
+        scene.locations[2 * sample + 1] = 0.5F;
+      }
+    }
+    for (std::size_t i = 0; i < scene.value.size(); ++i)
+      scene.value[i] = std::array{1e9F, 1.0F, -1e9F, 0.0F}[i / (2 * channels)];
+    pools.for_each_set([&](const Execution& execution) {
+      const Floats expected(scene.grad_output.size(), 1);
+      expect_same(scene.ours(execution, Accumulation::fp64), expected);
+      expect_same(scene.permuted().ours(execution, Accumulation::fp64), expected);
+    });
+  }
 }
 
 TEST(MsDeformAttn, ResultsDoNotDependOnThreads) {
