@@ -116,21 +116,19 @@ Result<void> check_takes(const lyk_arguments& arguments) {
 
 // ---- the workspace
 
-std::uint64_t starts_bytes(const lyk_arguments& arguments) {
+DeformRoom room_of(const lyk_arguments& arguments) {
   const std::int64_t levels = arguments.tensors[LYK_MS_DEFORM_ATTN_SPATIAL_SHAPES]->shape[0];
-  return cuda::rounded_up(
-      level_starts_bytes(levels, arguments.tensors[LYK_MS_DEFORM_ATTN_LEVEL_START_INDEX]));
+  return cuda_ms_deform_attn_room(
+      level_starts_bytes(levels, arguments.tensors[LYK_MS_DEFORM_ATTN_LEVEL_START_INDEX]),
+      *arguments.tensors[LYK_MS_DEFORM_ATTN_VALUE],
+      *arguments.tensors[LYK_MS_DEFORM_ATTN_SAMPLING_LOCATIONS], arguments.flags);
 }
 
 // A caller that asked for less, for `hub`, is no mistaken one.
 Result<void> check_room(const lyk_arguments& arguments) {
   if (arguments.operation == LYK_FORWARD)
     return {};
-  const std::uint64_t needed =
-      starts_bytes(arguments) +
-      cuda_ms_deform_attn_backward_bytes(*arguments.tensors[LYK_MS_DEFORM_ATTN_VALUE],
-                                         *arguments.tensors[LYK_MS_DEFORM_ATTN_SAMPLING_LOCATIONS],
-                                         arguments.flags);
+  const std::uint64_t needed = room_of(arguments).bytes;
   if (arguments.workspace_bytes < needed)
     return not_taken("workspace of ", str(arguments.workspace_bytes), " bytes, and ", str(needed),
                      " are needed");
@@ -152,7 +150,7 @@ struct DeformLaunch {
   }
   // Behind the starts of the levels.
   std::uintptr_t workspace() const {
-    return reinterpret_cast<std::uintptr_t>(arguments.workspace) + starts_bytes(arguments);
+    return reinterpret_cast<std::uintptr_t>(arguments.workspace) + room_of(arguments).behind;
   }
 };
 
@@ -281,15 +279,19 @@ std::span<const std::string_view> cuda_ms_deform_attn_symbols() {
   return symbols;
 }
 
-std::uint64_t cuda_ms_deform_attn_backward_bytes(const lyk_tensor& value,
-                                                 const lyk_tensor& sampling_locations,
-                                                 std::uint32_t flags) {
+DeformRoom cuda_ms_deform_attn_room(std::uint64_t starts_bytes,
+                                    const lyk_tensor& value,
+                                    const lyk_tensor& sampling_locations,
+                                    std::uint32_t flags) {
   const auto type = element_code(value);
   const auto sizes = cuda_sizes(ms_deform_attn_sizes(value, sampling_locations));
   if (!type || !is_on_gpu(value) || !cuda::are_deform_sizes_in_reach(sizes))
-    return 0;
-  return (flags & LYK_DETERMINISTIC) != 0 ? cuda::deform_workspace(sizes).bytes
-                                          : cuda::deform_sums_bytes(sizes, *type);
+    return {.behind = starts_bytes, .bytes = starts_bytes};
+  const std::uint64_t more = (flags & LYK_DETERMINISTIC) != 0
+                                 ? cuda::deform_workspace(sizes).bytes
+                                 : cuda::deform_sums_bytes(sizes, *type);
+  const std::uint64_t behind = more == 0 ? starts_bytes : cuda::rounded_up(starts_bytes);
+  return {.behind = behind, .bytes = behind + more};
 }
 
 Result<void> run_cuda_ms_deform_attn(DeviceCode& code, const lyk_arguments& arguments) {

@@ -6,7 +6,6 @@
 
 #include "client/c_interface.hpp"
 #include "client/cuda_ms_deform_attn.hpp"
-#include "kernels/cuda/deform_launch.hpp"
 #include "proto/limits.hpp"
 #include "proto/text.hpp"
 
@@ -198,9 +197,7 @@ Result<std::uint64_t> ms_deform_attn_workspace_bytes(const lyk_ms_deform_attn_ca
     LYK_TRY(check_shape(rule, tensor));
     LYK_TRY(sizes.match(rule, *tensor));
   }
-  const std::uint64_t backward =
-      cuda_ms_deform_attn_backward_bytes(*call.value, *call.sampling_locations, flags);
-  return backward == 0 ? starts : cuda::rounded_up(starts) + backward;
+  return cuda_ms_deform_attn_room(starts, *call.value, *call.sampling_locations, flags).bytes;
 }
 
 }  // namespace lyk::client

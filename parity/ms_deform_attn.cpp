@@ -328,9 +328,11 @@ Call deterministic_call(const Call& backward) {
   Call out = backward;
   out.pass = "deterministic backward";
   out.flags = LYK_DETERMINISTIC;
-  out.workspace_bytes = client::cuda_ms_deform_attn_backward_bytes(
-      as_on_gpu(*out.tensors[LYK_MS_DEFORM_ATTN_VALUE]),
+  constexpr std::uint64_t no_starts = 0;
+  const auto room = client::cuda_ms_deform_attn_room(
+      no_starts, as_on_gpu(*out.tensors[LYK_MS_DEFORM_ATTN_VALUE]),
       as_on_gpu(*out.tensors[LYK_MS_DEFORM_ATTN_SAMPLING_LOCATIONS]), out.flags);
+  out.workspace_bytes = room.bytes;
   return out;
 }
 

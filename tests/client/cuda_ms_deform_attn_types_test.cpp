@@ -1,5 +1,6 @@
 // `cuda` for ms_deform_attn: that a launch takes the kernels of the type of value, and reads and
-// writes locations and weights as the types that they are of, by results that would be others.
+// writes locations and weights as the types that they are of, by results that would be others; and
+// that it needs no more workspace than it says.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -71,9 +72,11 @@ public:
         pretend_address(scene.gpu().upload(std::vector<std::int64_t>{0, 12}));
   }
 
+  void leave_out_level_starts() { call_.has_level_starts = false; }
+
   // What is wrong with the call or its results; empty: nothing.
-  std::string forward() {
-    const std::string done = run(LYK_FORWARD, 0);
+  std::string forward(std::uint32_t flags) {
+    const std::string done = run(LYK_FORWARD, flags);
     return done.empty() ? compare("output", call_.output, types_.value, reference().forward())
                         : done;
   }
@@ -101,12 +104,16 @@ private:
     tensor.tensor.data = pretend_address(scene_.gpu().upload(bytes_as(type, values)));
   }
 
+  // With exactly the workspace that is asked for, behind which there is nothing.
   std::string run(std::uint32_t operation, std::uint32_t flags) {
     call_.flags = flags;
-    const auto needed = client::ms_deform_attn_workspace_bytes(call_.call(), flags);
+    lyk_ms_deform_attn_call asked = call_.call();
+    if (operation == LYK_FORWARD)
+      asked.grad_value = nullptr;
+    const auto needed = client::ms_deform_attn_workspace_bytes(asked, flags);
     if (!needed)
       return needed.error().message;
-    call_.workspace = pretend_address(scene_.gpu().allocate(*needed));
+    call_.workspace = *needed == 0 ? nullptr : pretend_address(scene_.gpu().allocate(*needed));
     call_.workspace_bytes = *needed;
     const auto done = scene_.registry().call_ms_deform_attn(call_.arguments(operation));
     return done ? std::string{} : done.error().message;
@@ -148,11 +155,34 @@ TEST(CudaMsDeformAttn, ComputesEveryMixtureOfTypes) {
     CudaScene scene{{.fatbin = LYK_IMAGES "/deform.fatbin", .names = {"cuda"}}};
     std::string wrong;
     for (const DeformTypes& types : mixtures()) {
-      std::string of_types = TypedCall{scene, types}.forward();
+      std::string of_types = TypedCall{scene, types}.forward(0);
       for (const std::uint32_t flags : {0U, std::uint32_t{LYK_DETERMINISTIC}})
         of_types += TypedCall{scene, types}.backward(flags);
       wrong += of_types.empty() ? "" : types.name() + of_types;
     }
+    return wrong + expect_count(scene.warnings(), 0);
+  });
+  EXPECT_EQ(said, "");
+}
+
+// As LibreYOLO calls it: of float32, atomic, nothing is behind the starts of the levels.
+TEST(CudaMsDeformAttn, RunsWithTheWorkspaceThatItAsksFor) {
+  if constexpr (is_thread_sanitizer)
+    GTEST_SKIP() << no_more_threads;
+  const std::string said = in_child(cuda_variables(), []() -> std::string {
+    CudaScene scene{{.fatbin = LYK_IMAGES "/deform.fatbin", .names = {"cuda"}}};
+    std::string wrong;
+    for (const ElementType type : {ElementType::f32, ElementType::f16})
+      for (const bool has_level_starts : {true, false})
+        for (const std::uint32_t flags : {0U, std::uint32_t{LYK_DETERMINISTIC}}) {
+          TypedCall call{scene, {type, ElementType::f32, ElementType::f32}};
+          if (!has_level_starts)
+            call.leave_out_level_starts();
+          const std::string done = call.forward(flags) + call.backward(flags);
+          if (!done.empty())
+            wrong += str(name_of(type), has_level_starts ? "" : ", no starts", ", flags ", flags,
+                         ": ", done, "; ");
+        }
     return wrong + expect_count(scene.warnings(), 0);
   });
   EXPECT_EQ(said, "");

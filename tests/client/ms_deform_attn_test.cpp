@@ -420,3 +420,27 @@ TEST(DeformWorkspace, FollowsFromTheShapeOfSpatialShapesAlone) {
 
 }  // namespace
 }  // namespace lyk::client
+// Of two levels, batch 2, 30 cells, 2 heads of 4 channels, 3 queries and 2 points.
+TEST(DeformWorkspace, BeginsWithTheStartsAndIsRoundedWhereSomethingIsBehindThem) {
+  constexpr lyk_dtype half{LYK_DTYPE_FLOAT, 16, 1};
+  constexpr lyk_dtype single{LYK_DTYPE_FLOAT, 32, 1};
+  constexpr std::uint64_t sums = 2048;            // 2 * 30 * 2 * 4 numbers of 4 bytes
+  constexpr std::uint64_t bins = 2 * 1024 + 256;  // 16 * 2 * 2 * 32 bytes, and 4 * 48
+  const struct {
+    lyk_dtype dtype;
+    std::uint32_t flags;
+    std::uint64_t with_starts;
+    std::uint64_t without;
+  } rows[] = {{single, 0, 0, 16},
+              {half, 0, sums, 256 + sums},
+              {single, LYK_DETERMINISTIC, bins, 256 + bins},
+              {half, LYK_DETERMINISTIC, bins, 256 + bins}};
+  for (const auto& row : rows) {
+    DeformCall call;
+    call.value.tensor.dtype = call.grad_value.tensor.dtype = row.dtype;
+    EXPECT_EQ(ms_deform_attn_workspace_bytes(call.call(), row.flags).value(), row.with_starts);
+    call.has_level_starts = false;
+    EXPECT_EQ(ms_deform_attn_workspace_bytes(call.call(), row.flags).value(), row.without);
+  }
+}
+
