@@ -115,7 +115,7 @@ Result<slots::ChannelAxis> channel_axis(std::string_view name,
       (is_outside ? out.outer : out.inner) *= size;
     }
   }
-  return out;
+  return slots::joined(out);
 }
 
 bool lie_alike(const lyk_tensor& a, const lyk_tensor& b) {

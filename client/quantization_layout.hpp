@@ -17,7 +17,7 @@
 namespace lyk::client {
 
 // A tensor without gaps, its axes in any order of memory, along one of them; without one, it is one
-// channel. Errors: not_eligible.
+// channel, and one channel is in one piece. REQUIRES: elements. Errors: not_eligible.
 Result<slots::ChannelAxis> channel_axis(std::string_view name,
                                         const lyk_tensor& tensor,
                                         std::optional<std::int64_t> axis);

@@ -26,11 +26,6 @@ struct Stretch {
   std::span<const float> scales;  // one for all elements, or one for each
 };
 
-// The elements of an only channel lie one after the other, wherever its axis stands.
-inline slots::ChannelAxis joined(const slots::ChannelAxis& axis) {
-  return axis.channels == 1 ? slots::ChannelAxis{.inner = axis.elements()} : axis;
-}
-
 inline bool has_long_runs(const slots::ChannelAxis& axis) {
   return axis.channels == 1 || axis.inner >= long_run_min;
 }

@@ -237,7 +237,7 @@ void run_whole_channels(const FakeQuantInt8PerChannel& call,
 void run_per_channel(FakeQuantInt8PerChannel call,
                      const Elements& all,
                      const Execution& execution) {
-  call.axis = joined(call.axis);
+  call.axis = slots::joined(call.axis);
   LYK_CHECK(call.weight.size() == call.axis.elements());
   LYK_CHECK(call.scale.empty() || call.scale.size() == call.axis.channels);
   LYK_CHECK(call.scalar_division == slots::ScalarDivision::ieee);

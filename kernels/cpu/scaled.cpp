@@ -143,9 +143,10 @@ void fake_quant_fp8(const slots::FakeQuantFp8& call,
   const StandardArithmetic arithmetic;
   const Elements all{.x = call.x.data(), .to = output.data(), .count = output.size()};
   auto& variant = fp8_variants.at(execution.instructions);
-  for_each_stretch(joined(call.axis), call.scale, execution.workers, [&](const Stretch& stretch) {
-    variant(all.part(stretch.begin, stretch.count), stretch.scales);
-  });
+  for_each_stretch(slots::joined(call.axis), call.scale, execution.workers,
+                   [&](const Stretch& stretch) {
+                     variant(all.part(stretch.begin, stretch.count), stretch.scales);
+                   });
 }
 
 void fake_quant_fp8_backward(const slots::FakeQuantFp8& call,

@@ -56,6 +56,11 @@ struct ChannelAxis {
   constexpr std::size_t channel_of(std::size_t element) const { return element / inner % channels; }
 };
 
+// The elements of an only channel lie one after another, wherever its axis stands.
+constexpr ChannelAxis joined(const ChannelAxis& axis) {
+  return axis.channels == 1 ? ChannelAxis{.inner = axis.elements()} : axis;
+}
+
 // One scale per group of a row: that of row r and group g is data[r * row_stride + g *
 // group_stride]. A stride of zero broadcasts. `data` null: there is none.
 struct GroupScale {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/quantization.hpp"
 #include "client/registry.hpp"
 #include "proto/text.hpp"
 #include "tests/client/in_child.hpp"
@@ -47,7 +48,8 @@ public:
   const SoftGpu& gpu() const { return gpu_; }
   const std::vector<std::string>& warnings() const { return warnings_; }
 
-  // Moves the tensors of a call to the GPU, and gives it a workspace.
+  // Moves the tensors of a call to the GPU, and gives it exactly the workspace that it is told to
+  // bring.
   void upload(QuantizationCall& call) {
     for (std::size_t i = 0; i < call.size(); ++i) {
       if (!call.has(i))
@@ -56,8 +58,11 @@ public:
       tensor.tensor.data = pretend_address(gpu_.upload(tensor.bytes));
       tensor.tensor.device = {LYK_DEVICE_CUDA, 0};
     }
-    call.workspace_bytes = 1024;
-    call.workspace = pretend_address(gpu_.allocate(call.workspace_bytes));
+    const auto needed = client::quantization_workspace_bytes(
+        *client::find_quantization_slot(call.slot), call.arguments());
+    call.workspace_bytes = needed ? *needed : 0;
+    call.workspace =
+        call.workspace_bytes == 0 ? nullptr : pretend_address(gpu_.allocate(call.workspace_bytes));
   }
 
   // Empty if the call was done; else its code and text.

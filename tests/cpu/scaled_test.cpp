@@ -95,7 +95,7 @@ TEST(Fp8, AnOnlyChannelIsOneStretchWhereverItsAxisStands) {
   Workers workers{1};
   const Floats scale{1};
   int stretches = 0;
-  for_each_stretch(joined({.outer = 1000, .channels = 1, .inner = 9}), scale, workers,
+  for_each_stretch(slots::joined({.outer = 1000, .channels = 1, .inner = 9}), scale, workers,
                    [&](const Stretch& stretch) {
                      ++stretches;
                      EXPECT_EQ(stretch.count, 9000U);
