@@ -57,6 +57,10 @@ Result<void> copy_gradient(const CudaCall& call) {
                     {"grad_output", call.own.stream});
 }
 
+ElementTypes float32_alone(const lyk_arguments&) {
+  return ElementTypes::float32;
+}
+
 constexpr KernelSet one(std::size_t place) {
   return {{place, 0}, 1};
 }
@@ -78,11 +82,13 @@ constexpr std::array<std::string_view, 9> int8_per_channel_symbols{
 constexpr std::size_t rows_place = 6;
 constexpr std::size_t channels_amax_place = 8;
 
-Result<void> takes_int8_per_channel(const QuantizationSlot& slot, const lyk_arguments& arguments) {
-  // With a scale of its own a 16-bit weight has that in 16 bits in LibreYOLO, rounding and all.
+// With a scale of its own a 16-bit weight has that in 16 bits in LibreYOLO, rounding and all.
+ElementTypes int8_per_channel_types(const lyk_arguments& arguments) {
   const bool has_scale = arguments.tensors[LYK_FAKE_QUANT_INT8_PER_CHANNEL_SCALE] != nullptr;
-  LYK_TRY(check_elements(slot, arguments,
-                         has_scale ? ElementTypes::any_16_bits : ElementTypes::float32));
+  return has_scale ? ElementTypes::any_16_bits : ElementTypes::float32;
+}
+
+Result<void> takes_int8_per_channel(const QuantizationSlot& slot, const lyk_arguments& arguments) {
   LYK_TRY(check_lie_alike(slot, arguments));
   LYK_TRY(int8_channels(arguments));
   return {};
@@ -139,8 +145,11 @@ constexpr std::array<std::string_view, 6> int8_affine_symbols{
     "lyk_fake_quant_int8_affine_forward_bf16", "lyk_fake_quant_int8_affine_backward_f32",
     "lyk_fake_quant_int8_affine_backward_f16", "lyk_fake_quant_int8_affine_backward_bf16"};
 
+ElementTypes with_16_bits(const lyk_arguments&) {
+  return ElementTypes::any_16_bits;
+}
+
 Result<void> takes_int8_affine(const QuantizationSlot& slot, const lyk_arguments& arguments) {
-  LYK_TRY(check_elements(slot, arguments, ElementTypes::any_16_bits));
   LYK_TRY(check_lie_alike(slot, arguments));
   LYK_TRY(channel_axis("x", *arguments.tensors[0], std::nullopt));  // no gaps
   return {};
@@ -167,7 +176,6 @@ Result<void> enqueue_int8_affine(const CudaCall& call) {
 constexpr std::array<std::string_view, 1> fp8_symbols{"lyk_fake_quant_fp8_forward_f32"};
 
 Result<void> takes_fp8(const QuantizationSlot& slot, const lyk_arguments& arguments) {
-  LYK_TRY(check_elements(slot, arguments, ElementTypes::float32));
   LYK_TRY(check_lie_alike(slot, arguments));
   LYK_TRY(fp8_channels(arguments));
   return {};
@@ -195,13 +203,8 @@ Result<void> enqueue_fp8(const CudaCall& call) {
 constexpr std::array<std::string_view, 2> int_grouped_symbols{
     "lyk_fake_quant_int_grouped_forward_f32", "lyk_fake_quant_int_grouped_forward_any_f32"};
 
-Result<void> takes_rows(const QuantizationSlot& slot, const lyk_arguments& arguments) {
-  LYK_TRY(check_elements(slot, arguments, ElementTypes::float32));
-  return check_row_major(slot, arguments);
-}
-
 Result<void> takes_int_grouped(const QuantizationSlot& slot, const lyk_arguments& arguments) {
-  LYK_TRY(takes_rows(slot, arguments));
+  LYK_TRY(check_row_major(slot, arguments));
   LYK_TRY(fake_quant_grouping(arguments));
   return {};
 }
@@ -293,7 +296,7 @@ constexpr std::array<std::string_view, 1> unpack_nvfp4_symbols{"lyk_unpack_nvfp4
 
 Result<void> takes_unpack_int_grouped(const QuantizationSlot& slot,
                                       const lyk_arguments& arguments) {
-  LYK_TRY(takes_rows(slot, arguments));
+  LYK_TRY(check_row_major(slot, arguments));
   LYK_TRY(unpack_grouping(arguments));
   return {};
 }
@@ -344,22 +347,25 @@ Result<void> enqueue_unpack_nvfp4(const CudaCall& call) {
 constexpr std::span<const std::string_view> nvfp4_weight_symbols{nvfp4_symbols.data(), 2};
 
 constexpr std::array<CudaSlot, 10> cuda_slots{{
-    {"fake_quant_int8_per_channel", int8_per_channel_symbols, takes_int8_per_channel,
-     int8_per_channel_kernels, enqueue_int8_per_channel},
-    {"fake_quant_int8_affine", int8_affine_symbols, takes_int8_affine, int8_affine_kernels,
-     enqueue_int8_affine},
-    {"fake_quant_fp8", fp8_symbols, takes_fp8, forward_alone, enqueue_fp8},
-    {"fake_quant_int_grouped", int_grouped_symbols, takes_int_grouped, int_grouped_kernels,
-     enqueue_int_grouped},
-    {"fake_quant_nvfp4_weight", nvfp4_weight_symbols, takes_rows, blocks_kernels,
-     enqueue_nvfp4_weight},
-    {"fake_quant_nvfp4_dynamic", nvfp4_symbols, takes_rows, nvfp4_dynamic_kernels,
-     enqueue_nvfp4_dynamic},
-    {"fake_quant_mxfp4_weight", mxfp4_symbols, takes_rows, blocks_kernels, enqueue_mxfp4},
-    {"fake_quant_mxfp4_dynamic", mxfp4_symbols, takes_rows, blocks_kernels, enqueue_mxfp4},
-    {"unpack_int_grouped", unpack_int_grouped_symbols, takes_unpack_int_grouped, forward_alone,
-     enqueue_unpack_int_grouped},
-    {"unpack_nvfp4", unpack_nvfp4_symbols, takes_rows, forward_alone, enqueue_unpack_nvfp4},
+    {"fake_quant_int8_per_channel", int8_per_channel_symbols, int8_per_channel_types,
+     takes_int8_per_channel, int8_per_channel_kernels, enqueue_int8_per_channel},
+    {"fake_quant_int8_affine", int8_affine_symbols, with_16_bits, takes_int8_affine,
+     int8_affine_kernels, enqueue_int8_affine},
+    {"fake_quant_fp8", fp8_symbols, float32_alone, takes_fp8, forward_alone, enqueue_fp8},
+    {"fake_quant_int_grouped", int_grouped_symbols, float32_alone, takes_int_grouped,
+     int_grouped_kernels, enqueue_int_grouped},
+    {"fake_quant_nvfp4_weight", nvfp4_weight_symbols, float32_alone, check_row_major,
+     blocks_kernels, enqueue_nvfp4_weight},
+    {"fake_quant_nvfp4_dynamic", nvfp4_symbols, float32_alone, check_row_major,
+     nvfp4_dynamic_kernels, enqueue_nvfp4_dynamic},
+    {"fake_quant_mxfp4_weight", mxfp4_symbols, float32_alone, check_row_major, blocks_kernels,
+     enqueue_mxfp4},
+    {"fake_quant_mxfp4_dynamic", mxfp4_symbols, float32_alone, check_row_major, blocks_kernels,
+     enqueue_mxfp4},
+    {"unpack_int_grouped", unpack_int_grouped_symbols, float32_alone, takes_unpack_int_grouped,
+     forward_alone, enqueue_unpack_int_grouped},
+    {"unpack_nvfp4", unpack_nvfp4_symbols, float32_alone, check_row_major, forward_alone,
+     enqueue_unpack_nvfp4},
 }};
 
 }  // namespace
@@ -377,9 +383,10 @@ Result<void> run_on_cuda(DeviceCode& code,
                          const lyk_arguments& arguments) {
   if (!is_on_gpu(*arguments.tensors[0]))
     return not_taken("the tensors are not on a GPU");
-  LYK_TRY(kernels.check_takes(slot, arguments));
+  LYK_TRY(check_elements(slot, arguments, kernels.types(arguments)));
   if (has_nothing_to_write(slot, arguments))
     return {};
+  LYK_TRY(kernels.check_takes(slot, arguments));
   const auto rules = rules_of(slot, arguments.operation);
   LYK_TRY_ASSIGN(const ReadyGpu gpu, enter_gpu(code, arguments, rules[0].name));
   const lyk_cu_functions& cu = gpu.driver->cu;

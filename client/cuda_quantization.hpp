@@ -14,6 +14,7 @@
 #include "client/lyk.h"
 #include "client/own_kernels.hpp"
 #include "client/quantization.hpp"
+#include "client/quantization_layout.hpp"
 #include "proto/result.hpp"
 
 namespace lyk::client {
@@ -28,7 +29,8 @@ struct CudaCall {
 struct CudaSlot {
   std::string_view name;
   std::span<const std::string_view> symbols;
-  // Errors: not_eligible.
+  ElementTypes (*types)(const lyk_arguments& arguments);
+  // Of a call with elements, of those types. Errors: not_eligible.
   Result<void> (*check_takes)(const QuantizationSlot& slot, const lyk_arguments& arguments);
   // Of a call that it takes, as if it were of that operation.
   KernelSet (*kernels)(const lyk_arguments& arguments, std::uint32_t operation);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/client/cuda_scene.hpp"
+#include "tests/client/empty_calls.hpp"
 
 namespace lyk::test {
 namespace {
@@ -29,6 +30,24 @@ TEST(CudaQuantization, GivesTheBitsOfTheOracleOfCuda) {
         fill_backward(backward, {rows, columns});
         scene.upload(backward);
         wrong += scene.run(backward);
+      }
+    return wrong + expect_count(scene.warnings(), 0);
+  });
+  EXPECT_EQ(said, "");
+}
+
+// As on a processor: quantization_test.cpp.
+TEST(CudaQuantization, HasDoneOrRefusesWhatIsEmptyAsLibreYoloDoes) {
+  const std::string said = in_child(cuda_variables(), []() -> std::string {
+    CudaScene scene{{.names = {"cuda"}}};
+    std::string wrong;
+    for (const EmptyCall& empty : empty_calls())
+      for (const std::uint32_t operation : operations_of(empty)) {
+        QuantizationCall call{empty.slot};
+        fill_empty(call, empty, operation);
+        scene.upload(call);
+        const std::string done = expect(scene.call(call), expected_of(empty));
+        wrong += done.empty() ? "" : str(empty.name(), ": ", done);
       }
     return wrong + expect_count(scene.warnings(), 0);
   });

@@ -11,6 +11,7 @@
 
 #include "client/registry.hpp"
 #include "proto/text.hpp"
+#include "tests/client/empty_calls.hpp"
 #include "tests/client/quantization_call.hpp"
 #include "tests/client/scaled_call.hpp"
 #include "tests/reference/bits.hpp"
@@ -166,27 +167,11 @@ std::vector<BadInput> raised_in_quantizing() {
       {"fake_quant_int8_per_channel", [](auto& c) { c.channel.channel_axis = 2; },
        "parameters: channel_axis 2 is not 0 to 1"},
       {"fake_quant_int8_per_channel", [](auto& c) { c.parameters = nullptr; }, "parameters: NULL"},
-      {"fake_quant_int8_per_channel",
-       [](auto& c) {
-         c.tensor(0).shape = c.last().shape = {0, 80};
-       },
-       "weight: it has no elements"},
-      {"fake_quant_int8_per_channel",
-       [](auto& c) {
-         c.tensor(0).shape = c.last().shape = {0, 80};
-         give_scale(c, {0});
-       },
-       "weight: it has no channels"},
       {"fake_quant_int8_per_channel", [](auto& c) { c.tensor(0).shape = c.last().shape = {}; },
        "weight: 0 dimensions, at least 1"},
       {"fake_quant_int8_affine", [](auto& c) { c.tensor(1).shape = {2}; }, "lo: 2 elements, not 1"},
       {"fake_quant_fp8", [](auto& c) { c.tensor(1).shape = {7}; },
        "scale: size 7 of dimension 0 does not broadcast to x, which has 80"},
-      {"fake_quant_int_grouped",
-       [](auto& c) {
-         c.tensor(0).shape = c.last().shape = {0, 80};
-       },
-       "weight: it has no rows"},
       {"fake_quant_int_grouped", [](auto& c) { c.tensor(0).shape = c.last().shape = {240}; },
        "weight: 1 dimensions, not 2"},
       {"fake_quant_int_grouped", [](auto& c) { c.grouping.group_size = 0; },
@@ -206,11 +191,6 @@ std::vector<BadInput> raised_in_quantizing() {
        "scale: it has no elements"},
       {"fake_quant_nvfp4_weight", [](auto& c) { c.tensor(1).shape = {3}; },
        "tensor_amax: 3 elements, not 1"},
-      {"fake_quant_nvfp4_dynamic",
-       [](auto& c) {
-         c.tensor(0).shape = c.last().shape = {3, 0};
-       },
-       "x: it has no elements"},
       {"fake_quant_mxfp4_weight", [](auto& c) { c.tensor(0).shape = c.last().shape = {}; },
        "x: 0 dimensions, at least 1"},
       {"fake_quant_mxfp4_dynamic",
@@ -243,18 +223,6 @@ std::vector<BadInput> raised_in_unpacking() {
   return {
       {"unpack_int_grouped", [](auto& c) { c.grouping.bits = 3; },
        "parameters: bits is 3, not 2 or 4"},
-      {"unpack_int_grouped",
-       [](auto& c) {
-         c.tensor(0).shape = c.tensor(1).shape = c.last().shape = {0, 8};
-       },
-       "payload: it has no rows"},
-      {"unpack_nvfp4",
-       [](auto& c) {
-         c.tensor(0).shape = {0, 40};
-         c.tensor(1).shape = {0, 5};
-         c.last().shape = {0, 80};
-       },
-       "payload: it has no rows"},
       {"unpack_int_grouped", [](auto& c) { c.grouping.group_size = 36; },
        "payload: a row holds 96 codes, which is no multiple of 36, the group_size"},
       {"unpack_int_grouped",
@@ -352,29 +320,15 @@ TEST(Quantization, LeavesToTheCallerWhatItDoesNotTake) {
   }
 }
 
-TEST(Quantization, HasDoneWhatIsEmptyWhereLibreYoloReturnsIt) {
-  for (const std::string_view slot : {"fake_quant_int8_affine", "fake_quant_fp8",
-                                      "fake_quant_mxfp4_weight", "fake_quant_nvfp4_weight"}) {
-    QuantizationCall call{slot};
-    fill(call);
-    call.tensor(0).shape = call.last().shape = {0, 80};
-    EXPECT_EQ(run(call), "");
-  }
-  QuantizationCall grouped{"fake_quant_int_grouped"};
-  fill(grouped);
-  grouped.tensor(0).shape = grouped.last().shape = {3, 0};
-  EXPECT_EQ(run(grouped), "");
-  QuantizationCall channels{"fake_quant_int8_per_channel"};
-  fill(channels);
-  channels.tensor(0).shape = channels.last().shape = {3, 0};
-  give_scale(channels, {3});
-  EXPECT_EQ(run(channels), "");
-  for (const std::string_view slot : {"unpack_int_grouped", "unpack_nvfp4"}) {
-    QuantizationCall unpacked{slot};
-    fill(unpacked);
-    for (const std::size_t place : {std::size_t{0}, std::size_t{1}, unpacked.size() - 1})
-      unpacked.tensor(place).shape = {3, 0};
-    EXPECT_EQ(run(unpacked), "") << slot;
+TEST(Quantization, HasDoneOrRefusesWhatIsEmptyAsLibreYoloDoes) {
+  for (const char* name : {"cpu", "reference"}) {
+    client::Registry registry{with({str("LIBREYOLO_KERNELS=", name)})};
+    for (const EmptyCall& empty : empty_calls())
+      for (const std::uint32_t operation : operations_of(empty)) {
+        QuantizationCall call{empty.slot};
+        fill_empty(call, empty, operation);
+        EXPECT_EQ(run(registry, call), expected_of(empty)) << name << ": " << empty.name();
+      }
   }
 }
 
