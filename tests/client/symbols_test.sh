@@ -1,5 +1,5 @@
 #!/bin/bash
-# The library exports what lyk.map lists, lyk.h and lyk_quantization.h declare and docs/abi.md
+# The library exports what lyk.map lists, lyk.h and what it includes declare and docs/abi.md
 # explains, no more and no less, and needs libc and the loader alone.
 #
 #   symbols_test.sh LIBRARY SOURCE_DIR
@@ -10,7 +10,7 @@ failed=0
 mapped=$(grep -o '^ *lyk_[a-z0-9_]*;' "$source/client/lyk.map" | grep -o 'lyk_[a-z0-9_]*' | sort)
 exported=$(nm -D --defined-only "$library" |
   awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort)
-declared=$(grep -oh '^LYK_API.*' "$source/client/lyk.h" "$source/client/lyk_quantization.h" |
+declared=$(grep -oh '^LYK_API.*' "$source"/client/lyk{,_ms_deform_attn,_quantization}.h |
   grep -o 'lyk_[a-z0-9_]*(' | tr -d '(' | sort)
 explained=$(grep -o '^### `lyk_[a-z0-9_]*`' "$source/docs/abi.md" | grep -o 'lyk_[a-z0-9_]*' | sort)
 
