@@ -126,11 +126,17 @@ typedef struct lyk_tensor {
 } lyk_tensor;
 #endif
 
-enum { /* DLPack's numbers */
-       LYK_DEVICE_CPU = 1,
-       LYK_DEVICE_CUDA = 2,
-       LYK_DEVICE_CUDA_HOST = 3,
-       LYK_DEVICE_CUDA_MANAGED = 13
+/* The devices that count; texts name them as the comments do. A tensor of another type is taken by
+ * what a program has registered, if by anything. */
+enum {                              /* DLPack's numbers */
+       LYK_DEVICE_CPU = 1,          /* "cpu": host memory. Its device_id says nothing */
+       LYK_DEVICE_CUDA = 2,         /* "cuda:0": memory of that GPU */
+       LYK_DEVICE_CUDA_HOST = 3,    /* "cuda_host": host memory that is pinned. It counts as the
+                                       host's, beside LYK_DEVICE_CPU, and never as a GPU's */
+       LYK_DEVICE_CUDA_MANAGED = 13 /* "cuda_managed:0": counts as memory of the GPU of that number,
+                                       beside LYK_DEVICE_CUDA, wherever its pages are, and never as
+                                       the host's. DLPack puts 0 there: who means another GPU sets
+                                       its number */
 };
 
 enum { /* DLPack's numbers */

@@ -65,7 +65,9 @@ LYK_API int lyk_ms_deform_attn_backward(const lyk_ms_deform_attn_call* call);
  * forward, which has no grad_value: 0 with a level_start_index, and else 8 bytes a level; this much
  * every call must bring. With value, sampling_locations and grad_value, what a backward with
  * these flags may use: `cuda` passes a smaller one over. Reads level_start_index, the shape of
- * spatial_shapes and, of those three, shapes and dtypes. Fails as the call would. */
+ * spatial_shapes and, of those three, shapes, dtypes and devices, which must say already where the
+ * tensors will be: a device_type of 0 is LYK_INVALID_ARGUMENT. Their data may be NULL yet. Fails as
+ * the call would. */
 LYK_API int lyk_ms_deform_attn_workspace_bytes(const lyk_ms_deform_attn_call* call,
                                                uint64_t* bytes);
 

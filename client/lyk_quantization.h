@@ -46,10 +46,12 @@ extern "C" {
 #endif
 
 /* How large the workspace of such a call must be: only CUDA tensors of fake_quant_nvfp4_dynamic,
- * and of fake_quant_int8_per_channel without a scale whose channels are not in one piece, need any.
- * Reads what it needs of `arguments`: parameters and tensors, whose data may be NULL yet. Without
- * what it needs, or with a workspace that is too small, a call is LYK_INVALID_ARGUMENT. Fails with
- * LYK_INVALID_ARGUMENT as the call would; a slot that is not one of the ten is LYK_NOT_FOUND. */
+ * and of fake_quant_int8_per_channel without a scale whose channels are not in one piece, need any;
+ * an only channel is in one piece. Reads what it needs of `arguments`: parameters and tensors,
+ * whose data may be NULL yet, but which say already on which device it will be: a device_type of 0
+ * is LYK_INVALID_ARGUMENT. Without what it needs, or with a workspace that is too small, a call is
+ * LYK_INVALID_ARGUMENT. Fails as the call would; a slot that is not one of the ten is
+ * LYK_NOT_FOUND. */
 LYK_API int lyk_quantization_workspace_bytes(const char* slot,
                                              const lyk_arguments* arguments,
                                              uint64_t* bytes);

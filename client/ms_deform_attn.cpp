@@ -186,17 +186,16 @@ Result<std::uint64_t> ms_deform_attn_workspace_bytes(const lyk_ms_deform_attn_ca
   const std::uint64_t starts = level_starts_bytes(levels, call.level_start_index);
   if (call.grad_value == nullptr || call.value == nullptr || call.sampling_locations == nullptr)
     return starts;
-  const std::array<std::pair<const TensorRule&, const lyk_tensor*>, 3> three{
-      {{value, call.value},
-       {sampling_locations, call.sampling_locations},
-       {grad_value, call.grad_value}}};
+  constexpr std::array rules{value, sampling_locations, grad_value};
+  const std::array three{call.value, call.sampling_locations, call.grad_value};
   Sizes sizes;
   sizes.set('L', levels, spatial_shapes.name);
-  for (const auto& [rule, tensor] : three) {
-    // Its shape alone: where the data will be is not known yet.
-    LYK_TRY(check_shape(rule, tensor));
-    LYK_TRY(sizes.match(rule, *tensor));
+  for (std::size_t i = 0; i < three.size(); ++i) {
+    // Not its address: where on its device the data will be is not known yet.
+    LYK_TRY(check_shape(rules[i], three[i]));
+    LYK_TRY(sizes.match(rules[i], *three[i]));
   }
+  LYK_TRY(check_one_device(rules, three.data()));
   return cuda_ms_deform_attn_room(starts, *call.value, *call.sampling_locations, flags).bytes;
 }
 

@@ -266,7 +266,7 @@ Result<void> check_shape_as_first(const TensorRule& rule,
   return {};
 }
 
-// All but where the tensors are.
+// All but the tensors' addresses.
 Result<void> check_layouts(const QuantizationSlot& slot, const lyk_arguments& arguments) {
   LYK_TRY(check_operation(arguments));
   if ((arguments.flags & LYK_FP64_SUMS) != 0)

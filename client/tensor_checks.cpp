@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <string>
 
 #include "client/c_interface.hpp"
 #include "proto/limits.hpp"
@@ -189,13 +190,38 @@ bool overlap(const lyk_tensor& a, const lyk_tensor& b) {
   return address(a) == address(b) || (has_no_gaps(a) && has_no_gaps(b));
 }
 
+int type_of(const lyk_tensor_device& device) {
+  return static_cast<int>(device.device_type);
+}
+
+bool is_host(const lyk_tensor_device& device) {
+  return type_of(device) == LYK_DEVICE_CPU || type_of(device) == LYK_DEVICE_CUDA_HOST;
+}
+
+bool is_gpu(const lyk_tensor_device& device) {
+  return type_of(device) == LYK_DEVICE_CUDA || type_of(device) == LYK_DEVICE_CUDA_MANAGED;
+}
+
+// Pinned memory is memory of the host, which has no number; managed memory that of its GPU.
 bool is_same_device(const lyk_tensor_device& a, const lyk_tensor_device& b) {
-  // Managed memory is memory of its device.
-  const auto kind = [](const lyk_tensor_device& device) {
-    const auto type = static_cast<int>(device.device_type);
-    return type == LYK_DEVICE_CUDA_MANAGED ? LYK_DEVICE_CUDA : type;
-  };
-  return kind(a) == kind(b) && a.device_id == b.device_id;
+  if (is_host(a) || is_host(b))
+    return is_host(a) && is_host(b);
+  return (type_of(a) == type_of(b) || (is_gpu(a) && is_gpu(b))) && a.device_id == b.device_id;
+}
+
+std::string name_of(const lyk_tensor_device& device) {
+  switch (type_of(device)) {
+    case LYK_DEVICE_CPU:
+      return "cpu";
+    case LYK_DEVICE_CUDA_HOST:
+      return "cuda_host";
+    case LYK_DEVICE_CUDA:
+      return str("cuda:", device.device_id);
+    case LYK_DEVICE_CUDA_MANAGED:
+      return str("cuda_managed:", device.device_id);
+    default:
+      return str("device_type ", type_of(device), ':', device.device_id);
+  }
 }
 
 }  // namespace
@@ -258,13 +284,16 @@ Result<void> check_tensor(const TensorRule& rule, const lyk_tensor* tensor) {
 }
 
 Result<void> check_one_device(std::span<const TensorRule> rules, const lyk_tensor* const* tensors) {
-  for (std::size_t i = 1; i < rules.size(); ++i)
-    if (tensors[i] != nullptr && !is_same_device(tensors[i]->device, tensors[0]->device))
-      return bad_argument(
-          rules[i].name,
-          str("it is on device ", static_cast<int>(tensors[i]->device.device_type), ":",
-              tensors[i]->device.device_id, ", and ", rules[0].name, " on ",
-              static_cast<int>(tensors[0]->device.device_type), ":", tensors[0]->device.device_id));
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    if (tensors[i] == nullptr)
+      continue;
+    const lyk_tensor_device& device = tensors[i]->device;
+    if (type_of(device) == 0)
+      return bad_argument(rules[i].name, "its device_type is 0, which is no device");
+    if (!is_same_device(device, tensors[0]->device))
+      return bad_argument(rules[i].name, str("it is on ", name_of(device), ", and ", rules[0].name,
+                                             " on ", name_of(tensors[0]->device)));
+  }
   return {};
 }
 
@@ -371,13 +400,11 @@ bool is_float32(const lyk_tensor& tensor) {
 }
 
 bool is_on_gpu(const lyk_tensor& tensor) {
-  const auto type = static_cast<int>(tensor.device.device_type);
-  return type == LYK_DEVICE_CUDA || type == LYK_DEVICE_CUDA_MANAGED;
+  return is_gpu(tensor.device);
 }
 
 bool is_on_host(const lyk_tensor& tensor) {
-  const auto type = static_cast<int>(tensor.device.device_type);
-  return type == LYK_DEVICE_CPU || type == LYK_DEVICE_CUDA_HOST;
+  return is_host(tensor.device);
 }
 
 }  // namespace lyk::client

@@ -60,9 +60,9 @@ Result<void> check_shape(const TensorRule& rule, const lyk_tensor* tensor);
 Result<void> check_layout(const TensorRule& rule, const lyk_tensor* tensor);
 Result<void> check_address(const TensorRule& rule, const lyk_tensor* tensor);
 
-// Tensors among each other: one device, and no output that certainly overlaps anything; whether
-// tensors with gaps do is left to who takes them. They have passed check_layout, and check_tensor.
-// Errors: invalid_argument.
+// Tensors among each other: one device that there is, and no output that certainly overlaps
+// anything; whether tensors with gaps do is left to who takes them. They have passed check_layout,
+// and check_tensor. Errors: invalid_argument.
 Result<void> check_one_device(std::span<const TensorRule> rules, const lyk_tensor* const* tensors);
 Result<void> check_outputs_apart(std::span<const TensorRule> rules,
                                  const lyk_tensor* const* tensors);

@@ -251,12 +251,24 @@ TEST(DeformArguments, AreRefusedByNameIfTheyContradictEachOther) {
       {LYK_BACKWARD, [](DeformCall& c) { c.grad_attention_weights.shape[3] = 1; },
        "grad_attention_weights: size 1 of dimension 3, where spatial_shapes has 2"},
       {LYK_FORWARD, [](DeformCall& c) { c.attention_weights.tensor.device.device_id = 1; },
-       "attention_weights: it is on device 2:1, and value on 2:0"},
+       "attention_weights: it is on cuda:1, and value on cuda:0"},
       {LYK_FORWARD,
        [](DeformCall& c) {
          c.spatial_shapes.tensor.device = {LYK_DEVICE_CPU, 0};
        },
-       "spatial_shapes: it is on device 1:0, and value on 2:0"},
+       "spatial_shapes: it is on cpu, and value on cuda:0"},
+      {LYK_FORWARD,
+       [](DeformCall& c) {
+         c.spatial_shapes.tensor.device = {LYK_DEVICE_CUDA_HOST, 0};
+       },
+       "spatial_shapes: it is on cuda_host, and value on cuda:0"},
+      {LYK_FORWARD,
+       [](DeformCall& c) {
+         c.output.tensor.device = {LYK_DEVICE_CUDA_MANAGED, 1};
+       },
+       "output: it is on cuda_managed:1, and value on cuda:0"},
+      {LYK_FORWARD, [](DeformCall& c) { c.value.tensor.device = {}; },
+       "value: its device_type is 0, which is no device"},
       {LYK_FORWARD, [](DeformCall& c) { c.output.tensor.data = c.value.tensor.data; },
        "output: it overlaps value"},
       {LYK_BACKWARD,
@@ -326,6 +338,15 @@ TEST(DeformArguments, HaveNoWorkspaceIfTheyContradictEachOther) {
          c.grad_value.tensor.dtype = {LYK_DTYPE_INT, 64, 1};
        },
        "grad_value: dtype code 0 of 64 bits and 1 lanes is not a floating-point type"},
+      {LYK_BACKWARD, [](DeformCall& c) { c.value.tensor.device = {}; },
+       "value: its device_type is 0, which is no device"},
+      {LYK_BACKWARD, [](DeformCall& c) { c.grad_value.tensor.device = {}; },
+       "grad_value: its device_type is 0, which is no device"},
+      {LYK_BACKWARD,
+       [](DeformCall& c) {
+         c.sampling_locations.tensor.device = {LYK_DEVICE_CPU, 0};
+       },
+       "sampling_locations: it is on cpu, and value on cuda:0"},
   };
   for (const Row& row : rows) {
     DeformCall call;
@@ -418,8 +439,6 @@ TEST(DeformWorkspace, FollowsFromTheShapeOfSpatialShapesAlone) {
   EXPECT_EQ(ms_deform_attn_levels(nullptr).error().message, "spatial_shapes: NULL");
 }
 
-}  // namespace
-}  // namespace lyk::client
 // Of two levels, batch 2, 30 cells, 2 heads of 4 channels, 3 queries and 2 points.
 TEST(DeformWorkspace, BeginsWithTheStartsAndIsRoundedWhereSomethingIsBehindThem) {
   constexpr lyk_dtype half{LYK_DTYPE_FLOAT, 16, 1};
@@ -444,3 +463,5 @@ TEST(DeformWorkspace, BeginsWithTheStartsAndIsRoundedWhereSomethingIsBehindThem)
   }
 }
 
+}  // namespace
+}  // namespace lyk::client

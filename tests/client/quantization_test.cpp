@@ -210,7 +210,19 @@ std::vector<BadInput> raised_whatever_the_slot() {
        [](auto& c) {
          c.tensor(1).tensor.device = {LYK_DEVICE_CUDA, 0};
        },
-       "scale: it is on device 2:0, and x on 1:0"},
+       "scale: it is on cuda:0, and x on cpu"},
+      {"fake_quant_fp8",
+       [](auto& c) {
+         c.tensor(1).tensor.device = {LYK_DEVICE_CUDA_MANAGED, 1};
+       },
+       "scale: it is on cuda_managed:1, and x on cpu"},
+      {"fake_quant_fp8",
+       [](auto& c) {
+         c.last().tensor.device = {10, 0};  // ROCm
+       },
+       "output: it is on device_type 10:0, and x on cpu"},
+      {"fake_quant_fp8", [](auto& c) { c.tensor(0).tensor.device = {}; },
+       "x: its device_type is 0, which is no device"},
       {"fake_quant_fp8", [](auto& c) { c.operation = 5; },
        "operation: 5 is neither LYK_FORWARD nor LYK_BACKWARD"},
       {"fake_quant_fp8", [](auto& c) { c.add_output({1}); }, "tensor_count: 4, not 3"},
@@ -343,6 +355,32 @@ TEST(Quantization, TellsTheWorkspaceBeforeThereIsMemory) {
   const auto& slot = *client::find_quantization_slot(call.slot);
   EXPECT_EQ(client::quantization_workspace_bytes(slot, call.arguments()).value(), 80U * 4);
   EXPECT_EQ(run(call), "invalid_argument: weight: its data is NULL");
+}
+
+// torch calls it kDLCUDAHost, and other frameworks kDLCPU.
+TEST(Quantization, TakesPinnedHostMemoryBesidePageable) {
+  for (const char* name : {"cpu", "reference"}) {
+    client::Registry registry{with({str("LIBREYOLO_KERNELS=", name)})};
+    QuantizationCall call{"fake_quant_fp8"};
+    fill(call);
+    call.tensor(0).tensor.device = {LYK_DEVICE_CUDA_HOST, 1};
+    EXPECT_EQ(run(registry, call), "") << name;
+    call.tensor(0).tensor.device = {LYK_DEVICE_CPU, 0};
+    call.last().tensor.device = {LYK_DEVICE_CUDA_HOST, 0};
+    EXPECT_EQ(run(registry, call), "") << name;
+  }
+}
+
+// The size depends on where the tensors will be.
+TEST(Quantization, TellsNoWorkspaceOfTensorsThatAreNowhere) {
+  QuantizationCall call{"fake_quant_nvfp4_dynamic"};
+  fill(call);
+  for (const std::size_t place : {0U, 1U})
+    call.tensor(place).tensor.device = {};
+  const auto& slot = *client::find_quantization_slot(call.slot);
+  const auto bytes = client::quantization_workspace_bytes(slot, call.arguments());
+  ASSERT_FALSE(bytes);
+  EXPECT_EQ(bytes.error().message, "x: its device_type is 0, which is no device");
 }
 
 TEST(Quantization, HasNoBackwardOfUnpacking) {
