@@ -381,6 +381,7 @@ Result<void> run_on_cuda(DeviceCode& code,
                          const QuantizationSlot& slot,
                          const CudaSlot& kernels,
                          const lyk_arguments& arguments) {
+  LYK_TRY(check_float32_does(arguments));
   if (!is_on_gpu(*arguments.tensors[0]))
     return not_taken("the tensors are not on a GPU");
   LYK_TRY(check_elements(slot, arguments, kernels.types(arguments)));

@@ -228,6 +228,7 @@ Result<void> run_on_host(const QuantizationSlot& slot,
                          const HostSlot& code,
                          const lyk_arguments& arguments,
                          HostThreads* threads) {
+  LYK_TRY(check_float32_does(arguments));
   if (!is_on_host(*arguments.tensors[0]))
     return not_taken("the tensors are not in host memory");
   LYK_TRY(check_elements(slot, arguments, ElementTypes::float32));

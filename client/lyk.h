@@ -216,7 +216,8 @@ enum {
                              LYK_NEEDS_GRADIENT, in backward; LIBREYOLO_KERNELS_DETERMINISTIC=1
                              asks for it in every call */
   LYK_FP64_SUMS = 4       /* only what computes in float64 from what is read to what is written,
-                             where that is float32; of the slots below, ms_deform_attn by `cpu` */
+                             where that is float32; of the library's own, ms_deform_attn by
+                             `cpu` alone: all else is LYK_NOT_ELIGIBLE */
 };
 
 /* The arguments of a call, as an implementation receives them. */

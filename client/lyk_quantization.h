@@ -12,7 +12,8 @@
  *  2. Elements are float32 where nothing else is said, in inputs, outputs and gradients alike.
  *     Where a slot says "16 bits", `cuda` takes weight or x, output and gradients as float16 or
  *     bfloat16 as well, all of one type, and computes in float32. Every other dtype is
- *     LYK_NOT_ELIGIBLE: what LibreYOLO computes for those is not this.
+ *     LYK_NOT_ELIGIBLE: what LibreYOLO computes for those is not this. So is a call with
+ *     LYK_FP64_SUMS, which nothing here computes.
  *  3. "Dense in any order" is a tensor without gaps whose axes lie in memory in any order, as
  *     channels_last: outputs and gradients must then lie in the same order. Every other tensor is
  *     row-major and dense but for scales, whose strides are free where nothing is said. Another

@@ -133,12 +133,6 @@ bool has_nothing_to_compute(const DeformSizes& s) {
          s.queries == 0 || s.points == 0;
 }
 
-Result<void> check_float32_does(const lyk_arguments& arguments) {
-  if ((arguments.flags & LYK_FP64_SUMS) != 0)
-    return Error{Code::not_eligible, "it sums in float32"};
-  return {};
-}
-
 bool may_be_strided(const TensorRule& rule) {
   return rule.shape == value.shape;
 }

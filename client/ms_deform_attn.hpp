@@ -32,9 +32,6 @@ DeformSizes ms_deform_attn_sizes(const lyk_tensor& value_tensor,
 // Whether outputs that have elements are zero, since nothing is added up.
 bool has_nothing_to_compute(const DeformSizes& sizes);
 
-// Errors: not_eligible for calls that only sums in float64 satisfy.
-Result<void> check_float32_does(const lyk_arguments& arguments);
-
 // True for value and its gradient, which models hand over as permuted views.
 bool may_be_strided(const TensorRule& rule);
 

@@ -269,8 +269,6 @@ Result<void> check_shape_as_first(const TensorRule& rule,
 // All but the tensors' addresses.
 Result<void> check_layouts(const QuantizationSlot& slot, const lyk_arguments& arguments) {
   LYK_TRY(check_operation(arguments));
-  if ((arguments.flags & LYK_FP64_SUMS) != 0)
-    return bad_argument("flags", "LYK_FP64_SUMS, and quantization has no sums");
   const auto rules = rules_of(slot, arguments.operation);
   if (rules.empty())
     return Error{Code::not_eligible, str(slot.name, " has no backward")};

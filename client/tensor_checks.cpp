@@ -350,6 +350,12 @@ Result<void> check_workspace(const lyk_arguments& arguments,
   return check_apart({"workspace", arguments.workspace, needed_bytes}, rules, arguments.tensors);
 }
 
+Result<void> check_float32_does(const lyk_arguments& arguments) {
+  if ((arguments.flags & LYK_FP64_SUMS) != 0)
+    return Error{Code::not_eligible, "it computes in float32"};
+  return {};
+}
+
 std::int64_t element_count(const lyk_tensor& tensor) {
   std::int64_t count = 1;
   for (int d = 0; d < tensor.ndim; ++d)

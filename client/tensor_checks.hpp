@@ -89,6 +89,9 @@ Result<void> check_workspace(const lyk_arguments& arguments,
                              std::span<const TensorRule> rules,
                              std::uint64_t needed_bytes);
 
+// For what computes in float32. Errors: not_eligible, where that is not enough.
+Result<void> check_float32_does(const lyk_arguments& arguments);
+
 // ---- of a tensor that has passed check_tensor
 
 std::int64_t element_count(const lyk_tensor& tensor);

@@ -279,8 +279,9 @@ TEST(HostMsDeformAttn, IsLeftAloneBySumsInFloat32WhereDoubleIsAskedFor) {
   LaunchWorld world{{.variables = {}, .serve = [](UniqueFd, int) {}, .names = {"hub", "cuda"}}};
   HostCall call{two_levels, random_inputs(two_levels, 1)};
   call.description().flags = LYK_FP64_SUMS;
-  EXPECT_EQ(world.call(call.description().arguments(LYK_FORWARD)),
-            "not_eligible: ms_deform_attn: hub: it sums in float32; cuda: it sums in float32");
+  EXPECT_EQ(
+      world.call(call.description().arguments(LYK_FORWARD)),
+      "not_eligible: ms_deform_attn: hub: it computes in float32; cuda: it computes in float32");
 }
 
 TEST(HostMsDeformAttn, RefusesLevelsThatContradictThoseOfTheHost) {

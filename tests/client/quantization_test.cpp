@@ -226,8 +226,6 @@ std::vector<BadInput> raised_whatever_the_slot() {
       {"fake_quant_fp8", [](auto& c) { c.operation = 5; },
        "operation: 5 is neither LYK_FORWARD nor LYK_BACKWARD"},
       {"fake_quant_fp8", [](auto& c) { c.add_output({1}); }, "tensor_count: 4, not 3"},
-      {"fake_quant_fp8", [](auto& c) { c.flags = LYK_FP64_SUMS; },
-       "flags: LYK_FP64_SUMS, and quantization has no sums"},
   };
 }
 
@@ -369,6 +367,28 @@ TEST(Quantization, TakesPinnedHostMemoryBesidePageable) {
     call.last().tensor.device = {LYK_DEVICE_CUDA_HOST, 0};
     EXPECT_EQ(run(registry, call), "") << name;
   }
+}
+
+int done(void* calls, const lyk_arguments*) {
+  ++*static_cast<int*>(calls);
+  return LYK_OK;
+}
+
+TEST(Quantization, IsLeftToOthersWhereFloat64IsAskedFor) {
+  client::Registry registry{with()};
+  QuantizationCall call{"fake_quant_fp8"};
+  fill(call);
+  call.flags = LYK_FP64_SUMS;
+  EXPECT_EQ(run(registry, call),
+            "not_eligible: fake_quant_fp8: cuda: it computes in float32; cpu: it computes in "
+            "float32; reference: it computes in float32");
+  const auto& slot = *client::find_quantization_slot(call.slot);
+  EXPECT_EQ(client::quantization_workspace_bytes(slot, call.arguments()).value(), 0U);
+  int calls = 0;
+  const lyk_implementation mine{sizeof(mine), 0, "mine", done, nullptr, &calls};
+  ASSERT_TRUE(registry.add(call.slot, mine));
+  EXPECT_EQ(run(registry, call), "");
+  EXPECT_EQ(calls, 1);
 }
 
 // The size depends on where the tensors will be.
