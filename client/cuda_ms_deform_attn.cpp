@@ -109,8 +109,7 @@ Result<void> check_takes(const lyk_arguments& arguments) {
     if (arguments.tensors[i] != nullptr)
       LYK_TRY(check_tensor_taken(arguments, i, rules[i]));
   if (!cuda::are_deform_sizes_in_reach(cuda_sizes(ms_deform_attn_sizes(arguments))))
-    return not_taken(
-        "one image and head has more cells or points, or one cell more channels, than 31 bits");
+    return not_taken("S + L is beyond 2^30, or H * C, L * P or Q * P beyond 31 bits");
   return {};
 }
 

@@ -30,11 +30,13 @@ extern "C" {
  *         Deterministic in forward only, and there only if its pin says so
  *   cuda  float32, float16 and bfloat16 in any mixture, outputs as value and gradients as what they
  *         are of; computed in float32. value may have any strides, and its gradient any order
- *         without gaps. Deterministic where that is asked for, which takes a workspace; terms of
- *         grad_value are then rounded to 2^-44 of the power of two above the greatest finite weight
- *         times gradient of any channel around the cell: beside 1e6, to 6e-8, so that 1e-8 is lost
- *   cpu   float32. value and its gradient may have any strides. Deterministic. With LYK_FP64_SUMS
- *         it takes about twice as long */
+ *         without gaps. S + L up to 2^30; H * C, L * P and Q * P up to 2^31 - 1 each, and so the
+ *         strides of cells and of channels, but not those of images and heads. Deterministic where
+ *         that is asked for, which takes a workspace; terms of grad_value are then rounded to 2^-44
+ *         of the power of two above the greatest finite weight times gradient of any channel around
+ *         the cell: beside 1e6, to 6e-8, so that 1e-8 is lost
+ *   cpu   float32. value and its gradient may have any strides. S up to 2^31 - 1. Deterministic. It
+ *         takes about twice as long with LYK_FP64_SUMS */
 typedef struct lyk_ms_deform_attn_call {
   uint32_t size;
   uint32_t flags;                       /* as those of lyk_arguments */

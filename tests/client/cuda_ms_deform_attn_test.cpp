@@ -152,6 +152,32 @@ TEST(CudaMsDeformAttn, TakesAPermutedValue) {
   EXPECT_EQ(said, "");
 }
 
+// The limits that lyk_ms_deform_attn.h names. No memory is looked at.
+TEST(CudaMsDeformAttn, LeavesAloneWhatIsBeyondItsLimits) {
+  LaunchWorld world{{.variables = {}, .serve = [](UniqueFd, int) {}, .names = {"cuda"}}};
+  constexpr std::int64_t beyond = std::int64_t{1} << 31;
+  const std::string sizes = "S + L is beyond 2^30, or H * C, L * P or Q * P beyond 31 bits";
+  const std::string strides = "value has strides beyond 31 bits";
+  const struct {
+    DeformShape shape;
+    std::vector<std::int64_t> strides;
+    std::string text;
+  } rows[] = {
+      {{.batch = 1, .heads = 1, .channels = 1, .levels = {1 << 15, 1 << 15}}, {}, sizes},
+      {{.batch = 1, .heads = 2, .channels = beyond / 2, .levels = {1, 1}}, {}, sizes},
+      {{.batch = 1, .heads = 1, .queries = 1, .points = beyond / 2}, {}, sizes},
+      {{.batch = 1, .heads = 1, .queries = beyond / 2, .levels = {1, 1}}, {}, sizes},
+      {{.levels = {1, 2}}, {2 * beyond, beyond, 4, 1}, strides},
+      {{.levels = {1, 2}}, {8 * beyond, 4, 8, beyond}, strides},
+  };
+  for (const auto& row : rows) {
+    DeformCall call{row.shape};
+    call.value.strides = row.strides;
+    EXPECT_EQ(world.call(call.arguments(LYK_FORWARD)),
+              "not_eligible: ms_deform_attn: cuda: " + row.text);
+  }
+}
+
 TEST(CudaMsDeformAttn, WritesZerosWhereThereIsNothingToAddUp) {
   const std::string said = in_child(variables(), []() -> std::string {
     const SoftGpu gpu;
