@@ -11,9 +11,9 @@
 #include <string_view>
 
 #include "client/cuda_abi.h"
-#include "client/fork_mark.hpp"
 #include "proto/device.hpp"
 #include "proto/error.hpp"
+#include "proto/fork_mark.hpp"
 #include "proto/result.hpp"
 
 namespace lyk::client {

@@ -1,7 +1,6 @@
 #include "kernels/cpu/workers.hpp"
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <condition_variable>
@@ -15,6 +14,7 @@
 
 #include "kernels/cpu/standard_arithmetic.hpp"
 #include "proto/check.hpp"
+#include "proto/fork_mark.hpp"
 
 namespace lyk::cpu {
 namespace {
@@ -60,7 +60,7 @@ private:
 
 // The threads of one process. Whoever has set `is_taken` may divide a job.
 struct Workers::Crew {
-  Crew(pid_t process, Crew* of_parent) : owner(process), inherited(of_parent) {}
+  explicit Crew(Crew* of_parent) : inherited(of_parent) { mark.set(); }
 
   // Starts what is missing of `count` threads. A system that gives fewer, or no memory for them, is
   // worked with.
@@ -69,7 +69,8 @@ struct Workers::Crew {
   void stop();
   void work(std::size_t worker);
 
-  const pid_t owner;
+  // Whose it is: a number tells no process from its parent where each is the first of a namespace.
+  ForkMark mark;
   // What the parent had when it forked, perhaps in the middle of a call: never looked at, and kept
   // only so that it is not taken for lost.
   Crew* const inherited;
@@ -151,18 +152,17 @@ Workers::Workers(std::size_t threads) : threads_(threads) {
 Workers::~Workers() {
   Crew* crew = crew_.load();
   // The threads of a parent can be neither joined nor forgotten here: its crew is left alone.
-  if (crew == nullptr || crew->owner != ::getpid())
+  if (crew == nullptr || crew->mark.is_inherited())
     return;
   crew->stop();
   const std::unique_ptr<Crew> stopped{crew};
 }
 
 Workers::Crew& Workers::crew_of_this_process() {
-  const pid_t self = ::getpid();
   Crew* crew = crew_.load();
-  if (crew != nullptr && crew->owner == self)
+  if (crew != nullptr && !crew->mark.is_inherited())
     return *crew;
-  auto fresh = std::make_unique<Crew>(self, crew);
+  auto fresh = std::make_unique<Crew>(crew);
   // Several threads may come here at once: one of them wins.
   if (!crew_.compare_exchange_strong(crew, fresh.get()))
     return *crew;

@@ -1,6 +1,7 @@
 #include "kernels/cpu/workers.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +26,12 @@ namespace {
 std::size_t threads_of_process() {
   const std::filesystem::directory_iterator tasks{"/proc/self/task"};
   return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
+}
+
+int exit_code_of(pid_t child) {
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 TEST(Workers, EveryTaskIsDoneOnce) {
@@ -124,12 +131,44 @@ TEST(Workers, AChildOfForkStartsItsOwn) {
     const bool has_threads = threads_of_process() == 3;
     ::_exit(done == 24 && has_threads ? 0 : 1);
   }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
+  EXPECT_EQ(exit_code_of(child), 0);
   std::atomic<int> done{0};
   workers.run(8, [&](std::size_t, std::size_t) { ++done; });
   EXPECT_EQ(done, 8);
+}
+
+constexpr int no_namespace = 77;
+
+// What `body` returns in a process that is number 1 of a namespace of its own.
+template <typename Body>
+int exit_code_of_number_one(const Body& body) {
+  const pid_t maker = ::fork();
+  if (maker != 0)
+    return exit_code_of(maker);
+  if (::unshare(CLONE_NEWPID) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0)
+    ::_exit(no_namespace);
+  const pid_t number_one = ::fork();
+  ::_exit(number_one == 0 ? body() : exit_code_of(number_one));
+}
+
+// As in a container whose first process makes another one.
+TEST(Workers, AChildThatHasTheNumberOfItsParentStartsItsOwn) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the thread sanitizer does not follow threads into a child";
+#endif
+  Workers workers{3};
+  const auto has_own_threads = [&] {
+    workers.run(3, [](std::size_t, std::size_t) {});
+    return ::getpid() == 1 && threads_of_process() == 3;
+  };
+  const int code = exit_code_of_number_one([&] {
+    if (!has_own_threads())
+      return 1;
+    return exit_code_of_number_one([&] { return has_own_threads() ? 0 : 2; });
+  });
+  if (code == no_namespace)
+    GTEST_SKIP() << "this process may make no namespaces";
+  EXPECT_EQ(code, 0);
 }
 
 // A child that was forked by another thread in the middle of a call, whose locks it inherits.
@@ -157,9 +196,7 @@ TEST(Workers, AChildIsNotStuckInACallOfItsParent) {
   may_end = true;
   may_end.notify_all();
   caller.join();
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
+  EXPECT_EQ(exit_code_of(child), 0);
 }
 
 TEST(Workers, ThreadsBlockAllSignalsButThoseOfAFault) {

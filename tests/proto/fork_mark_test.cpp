@@ -1,10 +1,10 @@
-#include "client/fork_mark.hpp"
+#include "proto/fork_mark.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace lyk::client {
+namespace lyk {
 namespace {
 
 template <typename Body>
@@ -43,4 +43,4 @@ TEST(ForkMark, OfAChildIsItsOwnIfTheParentHadNotSetIt) {
 }
 
 }  // namespace
-}  // namespace lyk::client
+}  // namespace lyk

@@ -1,6 +1,6 @@
 // Tells a process from the children that it forks, without a system call: a mark that children see
 // and that says whether it was set by them or by an ancestor. A driver that was used before a fork
-// works in no child, and every call has to know.
+// works in no child, threads are not there, and every call has to know.
 // Thread rule: safe from any thread, also in a child of a process with many.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 #include <atomic>
 
-namespace lyk::client {
+namespace lyk {
 
 class ForkMark {
 public:
@@ -31,4 +31,4 @@ private:
   std::atomic<bool> is_set_{false};
 };
 
-}  // namespace lyk::client
+}  // namespace lyk

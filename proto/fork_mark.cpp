@@ -1,11 +1,11 @@
-#include "client/fork_mark.hpp"
+#include "proto/fork_mark.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <new>
 
-namespace lyk::client {
+namespace lyk {
 
 namespace {
 
@@ -46,4 +46,4 @@ bool ForkMark::is_inherited() const noexcept {
   return alive_ != nullptr ? alive_->load(std::memory_order_relaxed) == 0 : owner_ != ::getpid();
 }
 
-}  // namespace lyk::client
+}  // namespace lyk
