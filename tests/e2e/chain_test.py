@@ -87,7 +87,7 @@ class Chain(EndToEnd):
     def test_the_tour_of_the_readme_works_as_it_stands_there(self):
         commands = tour()
         self.assertEqual([words[0] for words in commands],
-                         ["pin", "fetch", "doctor", "info", "resolve", "inspect", "verify"])
+                         ["pin", "fetch", "doctor", "info", "resolve", "inspect", "verify", "parity"])
         for words in commands:
             # The file to inspect is one's own.
             words = [str(self.local["images/ms_deform_attn.fatbin"]) if word == "some_kernel.so" else word
