@@ -97,11 +97,15 @@ Result<void> takes_int8_per_channel(const QuantizationSlot& slot, const lyk_argu
 KernelSet int8_per_channel_kernels(const lyk_arguments& arguments, std::uint32_t operation) {
   const Channels channels = *int8_channels(arguments);
   const std::size_t direction = direction_place(operation);
-  if (channels.scale != nullptr)
-    return one(3 * direction + type_place(*arguments.tensors[0]));
-  if (channels.axis.outer == 1)
-    return one(rows_place + direction);
-  return {{3 * direction, channels_amax_place}, 2};
+  switch (cuda::channel_scales(channels.scale, channels.axis.outer)) {
+    case cuda::ChannelScales::given:
+      return one(3 * direction + type_place(*arguments.tensors[0]));
+    case cuda::ChannelScales::of_rows:
+      return one(rows_place + direction);
+    case cuda::ChannelScales::scattered:
+      return {{3 * direction, channels_amax_place}, 2};
+  }
+  return {};
 }
 
 Result<void> enqueue_int8_per_channel(const CudaCall& call) {
@@ -116,11 +120,12 @@ Result<void> enqueue_int8_per_channel(const CudaCall& call) {
                                  .elements = elements_of(call),
                                  .inner = cuda::divisor_of(inner),
                                  .channels = cuda::divisor_of(count)};
-  if (channels.scale == nullptr && outer == 1)
+  const cuda::ChannelScales scales = cuda::channel_scales(channels.scale, outer);
+  if (scales == cuda::ChannelScales::of_rows)
     return launch(call.own, place,
                   cuda::rows_grid(count, inner, residents(call, place, cuda::row_threads(inner))),
                   arguments);
-  if (channels.scale == nullptr) {
+  if (scales == cuda::ChannelScales::scattered) {
     auto* const amax = static_cast<std::uint32_t*>(call.arguments.workspace);
     LYK_TRY(fill_zero(call.own.cu, reinterpret_cast<std::uintptr_t>(amax), count * sizeof(*amax),
                       "workspace", call.own.stream));

@@ -8,10 +8,10 @@
 //
 // Launches per slot, all on one stream; TYPE stands for f32, f16 or bf16:
 //   fake_quant_int8_affine       lyk_fake_quant_int8_affine_{forward,backward}_TYPE: run_grid
-//   fake_quant_int8_per_channel  scale given: lyk_fake_quant_int8_per_channel_forward_TYPE or
-//                                ..._backward_TYPE: run_grid;
-//                                outer == 1: ..._{forward,backward}_rows_f32: rows_grid;
-//                                else `amax`, one word per channel, set to zero,
+//   fake_quant_int8_per_channel  ChannelScales::given: lyk_fake_quant_int8_per_channel_forward_TYPE
+//                                or ..._backward_TYPE: run_grid;
+//                                of_rows: ..._{forward,backward}_rows_f32: rows_grid;
+//                                scattered: `amax`, one word per channel, set to zero,
 //                                ..._amax_f32: channels_grid, then as with a given scale
 //   fake_quant_fp8               lyk_fake_quant_fp8_forward_f32: run_grid; backward is a copy
 //   fake_quant_int_grouped       lyk_fake_quant_int_grouped_forward_f32: quads_grid, where
@@ -80,6 +80,20 @@ constexpr void set_shape(IntGrouped& call, std::uint64_t rows, std::uint64_t col
 // Whether a part of a warp holds the group, a quad to a lane.
 constexpr bool is_group_of_quads(std::uint32_t group_size) {
   return group_size >= quad_size && group_size <= 32 * quad_size && std::has_single_bit(group_size);
+}
+
+// Where fake_quant_int8_per_channel has its scales from.
+enum class ChannelScales : std::uint8_t {
+  given,
+  of_rows,    // channels in one piece each, of which a block finds the scale by itself
+  scattered,  // all others, whose greatest magnitudes are found before
+};
+
+// `outer` times the weight begins again with its first channel.
+constexpr ChannelScales channel_scales(const float* scale, std::uint64_t outer) {
+  if (scale != nullptr)
+    return ChannelScales::given;
+  return outer == 1 ? ChannelScales::of_rows : ChannelScales::scattered;
 }
 
 // ---- grids ------------------------------------------------------------------------------------

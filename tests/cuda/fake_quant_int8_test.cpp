@@ -132,19 +132,20 @@ struct ChannelCase {
   std::size_t shift = 0;
 };
 
-// Launches one direction as launch.hpp says.
+// Launches one direction as launch.hpp says, which client/ asks as well.
 void launch(SoftDevice& device,
             const ChannelCase& given,
             const std::string& direction,
             cuda::Int8PerChannel call) {
   const std::string name = "lyk_fake_quant_int8_per_channel_";
   const auto& [outer, channels, inner] = given.axis;
-  if (given.scale.empty() && outer == 1) {
+  const cuda::ChannelScales scales = cuda::channel_scales(call.scale, outer);
+  if (scales == cuda::ChannelScales::of_rows) {
     device.run(name + direction + "_rows_f32", cuda::rows_grid(channels, inner, 4), call);
     return;
   }
   std::uint32_t* const amax = device.put(std::vector<std::uint32_t>(channels));
-  if (given.scale.empty()) {
+  if (scales == cuda::ChannelScales::scattered) {
     const cuda::Amax amax_call{.x = static_cast<const float*>(call.weight),
                                .amax = amax,
                                .elements = call.elements,
