@@ -99,7 +99,9 @@ std::vector<Row> rows(Implementation implementation) {
         scales, 1);
   }
   // Longer than what a block of threads keeps in its registers.
-  add({{.name = "a long row", .shape = {1, 19187}, .origin = Origin::model}}, Scales::own);
+  add({{.name = "a long row", .shape = {1, 19187}, .origin = Origin::model},
+       {.name = "long rows", .shape = {2, 19187}}},
+      Scales::own);
   add({{.name = "odd scales", .shape = {19, 40}, .filling = Filling::not_finite}}, Scales::odd);
   add({{.name = "odd scales in the middle", .shape = {3, 19, 3}, .filling = Filling::not_finite}},
       Scales::odd, 1);
