@@ -1,5 +1,6 @@
 #include "parity/case.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "client/environment.hpp"
@@ -16,6 +17,20 @@ template <typename T>
 std::vector<std::byte> copy_of(std::span<const T> values) {
   const auto bytes = std::as_bytes(values);
   return {bytes.begin(), bytes.end()};
+}
+
+// Where the elements lie, in elements and in row-major order.
+std::vector<std::size_t> places_of(const Tensor& tensor) {
+  std::vector<std::size_t> out(element_count(tensor.shape));
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    std::size_t rest = i;
+    for (std::size_t d = tensor.shape.size(); d-- > 0;) {
+      const auto size = static_cast<std::size_t>(tensor.shape[d]);
+      out[i] += rest % size * static_cast<std::size_t>(tensor.strides[d]);
+      rest /= size;
+    }
+  }
+  return out;
 }
 
 }  // namespace
@@ -47,14 +62,17 @@ Tensor float_tensor(std::string_view name,
                     std::vector<std::int64_t> shape,
                     std::span<const float> values) {
   LYK_CHECK(element_count(shape) == values.size());
-  return {name, dtype_of(type), std::move(shape), bytes_of(type, values)};
+  return {.name = name,
+          .dtype = dtype_of(type),
+          .shape = std::move(shape),
+          .bytes = bytes_of(type, values)};
 }
 
 Tensor int64_tensor(std::string_view name,
                     std::vector<std::int64_t> shape,
                     std::span<const std::int64_t> values) {
   LYK_CHECK(element_count(shape) == values.size());
-  return {name, int64, std::move(shape), copy_of(values)};
+  return {.name = name, .dtype = int64, .shape = std::move(shape), .bytes = copy_of(values)};
 }
 
 Tensor byte_tensor(std::string_view name,
@@ -62,12 +80,36 @@ Tensor byte_tensor(std::string_view name,
                    std::vector<std::int64_t> shape,
                    std::span<const std::uint8_t> bytes) {
   LYK_CHECK(dtype.bits == 8 && element_count(shape) == bytes.size());
-  return {name, dtype, std::move(shape), copy_of(bytes)};
+  return {.name = name, .dtype = dtype, .shape = std::move(shape), .bytes = copy_of(bytes)};
 }
 
 Tensor unwritten_tensor(std::string_view name, std::vector<std::int64_t> shape, ElementType type) {
   const std::size_t bytes = element_count(shape) * bytes_per_element(type);
-  return {name, dtype_of(type), std::move(shape), std::vector<std::byte>(bytes, std::byte{0xff})};
+  return {.name = name,
+          .dtype = dtype_of(type),
+          .shape = std::move(shape),
+          .bytes = std::vector<std::byte>(bytes, std::byte{0xff})};
+}
+
+Tensor laid_out(Tensor tensor, std::vector<std::int64_t> strides) {
+  const std::vector<std::byte> dense = tensor.bytes;
+  tensor.strides = std::move(strides);
+  const std::vector<std::size_t> places = places_of(tensor);
+  const std::size_t size = dense.size() / std::max<std::size_t>(places.size(), 1);
+  for (std::size_t i = 0; i < places.size(); ++i)
+    std::copy_n(dense.data() + i * size, size, tensor.bytes.data() + places[i] * size);
+  return tensor;
+}
+
+std::vector<double> numbers(const Tensor& tensor, std::span<const std::byte> bytes) {
+  std::vector<double> held = numbers(tensor.dtype, bytes);
+  if (tensor.strides.empty())
+    return held;
+  std::vector<double> out;
+  out.reserve(held.size());
+  for (const std::size_t place : places_of(tensor))
+    out.push_back(held[place]);
+  return out;
 }
 
 std::vector<std::int64_t> signed_shape(std::initializer_list<std::size_t> sizes) {

@@ -50,23 +50,30 @@ struct Tensor {
   std::string_view name;
   lyk_dtype dtype{};
   std::vector<std::int64_t> shape;
-  std::vector<std::byte>
-      bytes;  // dense and row-major; of what is written: bytes that are no result
+  // In the order of memory; of what is written: bytes that are no result.
+  std::vector<std::byte> bytes;
+  std::vector<std::int64_t> strides{};  // in elements, without gaps; empty: row-major
+};
+
+// That a tensor has, bit for bit, what the same tensor of an earlier call has, rounded to its type.
+struct AsOf {
+  std::size_t call = 0;   // of the case
+  std::string_view pass;  // as which it is told of
 };
 
 struct Expected {
-  std::size_t tensor = 0;  // among those of the call
-  std::vector<double> values;
+  std::size_t tensor = 0;      // among those of the call
+  std::vector<double> values;  // row-major
   Gate gate;
+  std::optional<AsOf> as_of{};
 };
 
 struct Call {
-  std::string_view pass;  // "forward", "backward", "deterministic backward"
+  std::string_view pass;  // "forward", "backward", "deterministic backward", ...
   std::uint32_t operation = LYK_FORWARD;
   std::uint32_t flags = 0;
   std::vector<std::optional<Tensor>> tensors;  // absent: an optional one that is left out
   std::shared_ptr<const void> parameters;      // the slot's struct, and whatever that points to
-  std::uint64_t workspace_bytes = 0;
   std::vector<Expected> expected;
 };
 
@@ -95,6 +102,11 @@ Tensor byte_tensor(std::string_view name,
 Tensor unwritten_tensor(std::string_view name,
                         std::vector<std::int64_t> shape,
                         ElementType type = ElementType::float32);
+
+// A row-major tensor in another order of memory. REQUIRES: strides without gaps.
+Tensor laid_out(Tensor tensor, std::vector<std::int64_t> strides);
+// Of a tensor whose bytes have come to be `bytes`: its elements, row-major.
+std::vector<double> numbers(const Tensor& tensor, std::span<const std::byte> bytes);
 
 std::vector<std::int64_t> signed_shape(std::initializer_list<std::size_t> sizes);
 std::size_t element_count(const std::vector<std::int64_t>& shape);

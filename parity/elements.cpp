@@ -106,6 +106,14 @@ lyk_dtype dtype_of(ElementType type) {
   return row_of(type).dtype;
 }
 
+ElementType type_of(const lyk_dtype& dtype) {
+  const auto* const type = std::find_if(types.begin(), types.end(), [&](const Type& known) {
+    return known.dtype.code == dtype.code && known.dtype.bits == dtype.bits;
+  });
+  LYK_CHECK(type != types.end());
+  return static_cast<ElementType>(type - types.begin());
+}
+
 std::size_t bytes_per_element(ElementType type) {
   return row_of(type).dtype.bits / 8U;
 }
@@ -132,18 +140,15 @@ std::vector<std::byte> bytes_of(ElementType type, std::span<const float> values)
 }
 
 std::vector<double> numbers(const lyk_dtype& dtype, std::span<const std::byte> bytes) {
-  const auto* const type = std::find_if(types.begin(), types.end(), [&](const Type& known) {
-    return known.dtype.code == dtype.code && known.dtype.bits == dtype.bits;
-  });
-  LYK_CHECK(type != types.end());
-  if (type->format == nullptr) {
+  const Format* format = row_of(type_of(dtype)).format;
+  if (format == nullptr) {
     const std::vector<float> values = elements_in<float>(bytes);
     return {values.begin(), values.end()};
   }
   std::vector<double> out;
   out.reserve(bytes.size() / sizeof(std::uint16_t));
   for (const std::uint16_t bits : elements_in<std::uint16_t>(bytes))
-    out.push_back(decode(*type->format, bits));
+    out.push_back(decode(*format, bits));
   return out;
 }
 

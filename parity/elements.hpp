@@ -16,6 +16,7 @@ enum class ElementType : std::uint8_t { float32, float16, bfloat16 };
 std::string_view name(ElementType type);
 
 lyk_dtype dtype_of(ElementType type);
+ElementType type_of(const lyk_dtype& dtype);  // REQUIRES: one of dtype_of
 std::size_t bytes_per_element(ElementType type);
 
 // The nearest value of the type, ties to the even one; beyond the greatest it is infinite. NaN and

@@ -183,7 +183,7 @@ Case make_nvfp4_dynamic(std::size_t index, Extent extent, Implementation impleme
        .columns = columns,
        .scalar_division = scalar_division(implementation)},
       in);
-  return fake_quant_case(all[index], in, {.input = "x", .workspace_bytes = sizeof(float)}, answers);
+  return fake_quant_case(all[index], in, {.input = "x"}, answers);
 }
 
 // ---- mxfp4

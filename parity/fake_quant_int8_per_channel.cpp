@@ -153,10 +153,7 @@ Case make_case(std::size_t index, Extent extent, Implementation implementation) 
   Inputs in = draw(slot, row.body, extent);
   const slots::ChannelAxis axis = channels_of(in.shape, row.axis);
   const Floats scale = scales_of(row, in, axis);
-  Beside beside{.input = "weight",
-                .more = {std::nullopt},
-                .parameters = make_parameters(row.axis),
-                .workspace_bytes = axis.channels * sizeof(float)};
+  Beside beside{.input = "weight", .more = {std::nullopt}, .parameters = make_parameters(row.axis)};
   if (row.scales != Scales::own)
     beside.more = {float_tensor("scale", {static_cast<std::int64_t>(scale.size())}, scale)};
   const Answers answers = answers_of<slots::FakeQuantInt8PerChannel>(

@@ -257,7 +257,6 @@ Case fake_quant_case(const Body& body, const Inputs& in, Beside beside, const An
                .flags = LYK_NEEDS_GRADIENT,
                .tensors = {tensor_of(beside.input, body, in, in.x)},
                .parameters = std::move(beside.parameters),
-               .workspace_bytes = beside.workspace_bytes,
                .expected = {}};
   std::move(beside.more.begin(), beside.more.end(), std::back_inserter(forward.tensors));
   Call backward = forward;

@@ -122,7 +122,6 @@ struct Beside {
   std::string_view input;                     // the name of that tensor: "x", "weight"
   std::vector<std::optional<Tensor>> more{};  // scales and ranges, in the slot's order
   std::shared_ptr<const void> parameters{};
-  std::uint64_t workspace_bytes = 0;
 };
 
 // Forward and backward. Answers in 16 bits are the float32 ones, rounded once.

@@ -6,6 +6,8 @@
 
 #include "client/context.hpp"
 #include "client/driver.hpp"
+#include "client/ms_deform_attn.hpp"
+#include "client/quantization.hpp"
 #include "client/registry.hpp"
 #include "parity/memory.hpp"
 #include "proto/text.hpp"
@@ -25,6 +27,58 @@ struct Placed {
   Memory memory;
   lyk_tensor description{};
 };
+
+using Outputs = std::vector<std::vector<double>>;
+
+// As a host of the library asks, of tensors that are where they will be.
+Result<std::uint64_t> workspace_bytes(std::string_view slot, const lyk_arguments& arguments) {
+  if (const client::QuantizationSlot* found = client::find_quantization_slot(slot))
+    return client::quantization_workspace_bytes(*found, arguments);
+  const bool is_backward = arguments.operation == LYK_BACKWARD;
+  lyk_ms_deform_attn_call call{};
+  call.size = sizeof(call);
+  call.value = arguments.tensors[LYK_MS_DEFORM_ATTN_VALUE];
+  call.spatial_shapes = arguments.tensors[LYK_MS_DEFORM_ATTN_SPATIAL_SHAPES];
+  call.level_start_index = arguments.tensors[LYK_MS_DEFORM_ATTN_LEVEL_START_INDEX];
+  call.sampling_locations = arguments.tensors[LYK_MS_DEFORM_ATTN_SAMPLING_LOCATIONS];
+  call.grad_value = is_backward ? arguments.tensors[LYK_MS_DEFORM_ATTN_GRAD_VALUE] : nullptr;
+  return client::ms_deform_attn_workspace_bytes(call, arguments.flags);
+}
+
+// Whether later calls are compared with what that one has written, which may be large.
+bool is_referred_to(const Case& which, std::size_t call) {
+  for (const Call& other : which.calls)
+    for (const Expected& expected : other.expected)
+      if (expected.as_of && expected.as_of->call == call)
+        return true;
+  return false;
+}
+
+// What is expected of what one call has written. `before`: of the calls before it.
+std::vector<Verdict> judge(const Call& call,
+                           const Outputs& written,
+                           const std::vector<Outputs>& before) {
+  std::vector<Verdict> out;
+  for (std::size_t i = 0; i < call.expected.size(); ++i) {
+    const Expected& expected = call.expected[i];
+    const Tensor& tensor = *call.tensors[expected.tensor];
+    const auto add = [&](std::string_view pass, std::span<const double> values, const Gate& gate) {
+      out.push_back({.pass = pass,
+                     .output = tensor.name,
+                     .shape = tensor.shape,
+                     .gate = gate,
+                     .difference = compare(values, written[i], gate)});
+    };
+    add(call.pass, expected.values, expected.gate);
+    if (!expected.as_of)
+      continue;
+    std::vector<double> same = before[expected.as_of->call][i];
+    for (double& each : same)
+      each = rounded_to(type_of(tensor.dtype), static_cast<float>(each));
+    add(expected.as_of->pass, same, bit_for_bit);
+  }
+  return out;
+}
 
 // The registry warns of what goes off; here the call's own error says it.
 void pass_over(void*, const char*) {}
@@ -51,7 +105,8 @@ struct Runner::State {
   }
 
   Result<Placed> place(const Tensor& tensor) const;
-  Result<std::vector<Verdict>> run(const Call& call);
+  // What the call has written, in the order of what is expected of it.
+  Result<Outputs> run(const Call& call);
 
   Subject subject;
   GpuFunctions gpu;
@@ -70,10 +125,13 @@ Result<Placed> Runner::State::place(const Tensor& tensor) const {
   out.description.dtype = tensor.dtype;
   // DLPack's shapes are not const; nobody writes them.
   out.description.shape = const_cast<std::int64_t*>(tensor.shape.data());  // NOLINT(*-const-cast)
+  if (!tensor.strides.empty())
+    out.description.strides =
+        const_cast<std::int64_t*>(tensor.strides.data());  // NOLINT(*-const-cast)
   return out;
 }
 
-Result<std::vector<Verdict>> Runner::State::run(const Call& call) {
+Result<Outputs> Runner::State::run(const Call& call) {
   std::vector<std::optional<Placed>> placed;
   for (const std::optional<Tensor>& tensor : call.tensors) {
     placed.emplace_back();
@@ -86,7 +144,6 @@ Result<std::vector<Verdict>> Runner::State::run(const Call& call) {
   tensors.reserve(placed.size());
   for (const std::optional<Placed>& each : placed)
     tensors.push_back(each ? &each->description : nullptr);
-  LYK_TRY_ASSIGN(const Memory workspace, allocate(call.workspace_bytes));
 
   lyk_arguments arguments{};
   arguments.size = sizeof(arguments);
@@ -95,21 +152,17 @@ Result<std::vector<Verdict>> Runner::State::run(const Call& call) {
   arguments.tensor_count = static_cast<std::uint32_t>(tensors.size());
   arguments.tensors = tensors.data();
   arguments.parameters = call.parameters.get();
-  arguments.workspace = call.workspace_bytes != 0 ? workspace.data() : nullptr;
-  arguments.workspace_bytes = call.workspace_bytes;
+  LYK_TRY_ASSIGN(arguments.workspace_bytes, workspace_bytes(subject.slot, arguments));
+  LYK_TRY_ASSIGN(const Memory workspace, allocate(arguments.workspace_bytes));
+  arguments.workspace = arguments.workspace_bytes != 0 ? workspace.data() : nullptr;
   LYK_TRY(registry->call(subject.slot, arguments));
 
-  std::vector<Verdict> out;
+  Outputs out;
   for (const Expected& expected : call.expected) {
     const Placed& output = *placed[expected.tensor];
     // The first that is read waits for the kernels, and hears of what went wrong in them.
     LYK_TRY_ASSIGN(const std::vector<std::byte> bytes, output.memory.read());
-    out.push_back({.pass = call.pass,
-                   .output = output.tensor->name,
-                   .shape = output.tensor->shape,
-                   .gate = expected.gate,
-                   .difference = compare(expected.values, numbers(output.tensor->dtype, bytes),
-                                         expected.gate)});
+    out.push_back(numbers(*output.tensor, bytes));
   }
   return out;
 }
@@ -141,11 +194,14 @@ Result<std::vector<Verdict>> Runner::run(const Case& which) {
     current.emplace(std::move(entered));
   }
   std::vector<Verdict> out;
+  std::vector<Outputs> written;
   for (const Call& call : which.calls) {
-    auto verdicts = state_->run(call);
-    if (!verdicts)
-      return annotate(std::move(verdicts).error(), call.pass);
-    out.insert(out.end(), verdicts->begin(), verdicts->end());
+    auto ran = state_->run(call);
+    if (!ran)
+      return annotate(std::move(ran).error(), call.pass);
+    const std::vector<Verdict> verdicts = judge(call, *ran, written);
+    out.insert(out.end(), verdicts.begin(), verdicts.end());
+    written.push_back(is_referred_to(which, written.size()) ? *std::move(ran) : Outputs{});
   }
   return out;
 }

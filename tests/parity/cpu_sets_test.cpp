@@ -58,6 +58,25 @@ TEST(CpuSets, ASingleBitThatDiffersIsNamed) {
   EXPECT_TRUE((*verdicts)[1].difference.passed());
 }
 
+// A call that has other bits than the same one before it, though not others than are expected.
+TEST(CpuSets, ABitThatAnotherCallHasNotIsNamed) {
+  Runner runner = open_cpu("fake_quant_fp8");
+  Case made = find_case(*find_set("fake_quant_fp8"), "clipped");
+  Call other = made.calls[0];
+  Tensor& x = *other.tensors[LYK_FAKE_QUANT_FP8_X];
+  std::fill_n(x.bytes.begin(), sizeof(float), std::byte{0x41});
+  other.expected[0].gate = {.absolute = 1e30};
+  other.expected[0].as_of = AsOf{0, "forward as before"};
+  made.calls.push_back(std::move(other));
+  const auto verdicts = runner.run(made);
+  ASSERT_TRUE(verdicts) << verdicts.error().message;
+  ASSERT_EQ(verdicts->size(), 4U);
+  EXPECT_TRUE((*verdicts)[2].difference.passed());
+  EXPECT_EQ((*verdicts)[3].pass, "forward as before");
+  EXPECT_EQ((*verdicts)[3].difference.wrong, 1U);
+  EXPECT_EQ((*verdicts)[3].difference.worst, 0U);
+}
+
 TEST(CpuSets, AZeroOfTheOtherSignIsNamed) {
   Runner runner = open_cpu("unpack_nvfp4");
   Case made = find_case(*find_set("unpack_nvfp4"), "384 x 384");

@@ -51,7 +51,6 @@ TEST(Run, WhatTakesNoHostTensorsIsNotEligibleAndSaysSo) {
                   float_tensor("attention_weights", {1, 1, 1, 1, 1}, std::span{some}.first(1)),
                   unwritten_tensor("output", {1, 1, 1})},
       .parameters = {std::shared_ptr<const void>{}, &parameters.value},
-      .workspace_bytes = 8,
       .expected = {}};
   const auto verdicts = runner->run({.name = "one", .calls = {std::move(call)}});
   ASSERT_FALSE(verdicts);

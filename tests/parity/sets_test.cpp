@@ -11,6 +11,7 @@
 #include "client/ms_deform_im2col.hpp"
 #include "client/quantization.hpp"
 #include "proto/launch_abi.hpp"
+#include "proto/text.hpp"
 #include "tests/parity/pinned_inputs.hpp"
 
 namespace lyk::parity {
@@ -80,6 +81,23 @@ TEST(Sets, EveryKernelOfAttentionIsCompared) {
   EXPECT_EQ(chosen.size(), find_launch_abi("ms_deform_im2col")->kernels.size());
 }
 
+// Of `cuda` the types of value decide, and each is run forward and backward in both ways.
+TEST(Sets, EveryTypeOfAttentionIsComparedWithFloat32) {
+  const Set& set = *find_set("ms_deform_attn");
+  std::set<std::string> compared;
+  for (std::size_t index = set.count(Implementation::hub); index < set.count(Implementation::cuda);
+       ++index)
+    for (const Call& call : set.make(index, Extent::small, Implementation::cuda).calls)
+      for (const Expected& expected : call.expected)
+        if (expected.as_of && call.tensors[LYK_MS_DEFORM_ATTN_VALUE]->strides.empty())
+          compared.insert(
+              str(name(type_of(call.tensors[LYK_MS_DEFORM_ATTN_VALUE]->dtype)), ' ', call.pass));
+  EXPECT_EQ(compared,
+            (std::set<std::string>{"float16 forward", "float16 backward",
+                                   "float16 deterministic backward", "bfloat16 forward",
+                                   "bfloat16 backward", "bfloat16 deterministic backward"}));
+}
+
 TEST(Sets, ACaseIsTheSameEveryTime) {
   const Set& set = *find_set("ms_deform_attn");
   const Case first = set.make(0, Extent::whole, Implementation::hub);
@@ -93,10 +111,8 @@ TEST(Sets, ACaseIsTheSameEveryTime) {
 }
 
 // The gradient of a location jumps there, and either side is right.
-TEST(Sets, NoSampleOfAttentionIsNearToAWholePixel) {
-  const Set& set = *find_set("ms_deform_attn");
-  const Case made = set.make(0, Extent::whole, Implementation::hub);
-  const Call& call = made.calls.front();
+void expect_no_sample_near_to_a_whole_pixel(const Case& made) {
+  const Call& call = made.calls.back();
   const auto& parameters =
       *static_cast<const lyk_ms_deform_attn_parameters*>(call.parameters.get());
   const Tensor& locations = *call.tensors[LYK_MS_DEFORM_ATTN_SAMPLING_LOCATIONS];
@@ -107,8 +123,17 @@ TEST(Sets, NoSampleOfAttentionIsNearToAWholePixel) {
     const std::size_t level = i / 2 / points % levels;
     const std::int64_t size = parameters.host_spatial_shapes[2 * level + (i % 2 == 0 ? 1 : 0)];
     const double pixel = drawn[i] * static_cast<double>(size) - 0.5;
-    EXPECT_GT(std::abs(pixel - std::round(pixel)), 0.015) << i;
+    EXPECT_GT(std::abs(pixel - std::round(pixel)), 0.015) << made.name << ' ' << i;
   }
+}
+
+TEST(Sets, NoSampleOfAttentionIsNearToAWholePixel) {
+  const Set& set = *find_set("ms_deform_attn");
+  expect_no_sample_near_to_a_whole_pixel(set.make(0, Extent::whole, Implementation::hub));
+  // Of narrow types there are fewer numbers beside one that is.
+  for (std::size_t index = set.count(Implementation::hub); index < set.count(Implementation::cuda);
+       ++index)
+    expect_no_sample_near_to_a_whole_pixel(set.make(index, Extent::whole, Implementation::cuda));
 }
 
 }  // namespace
