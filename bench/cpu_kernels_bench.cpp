@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <functional>
@@ -251,7 +252,9 @@ Seconds seconds_of(const Call& call) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  cpu::Workers workers{cpu::granted_threads()};
+  const char* wished = std::getenv("OMP_NUM_THREADS");
+  cpu::Workers workers{
+      cpu::granted_threads(cpu::parse_omp_num_threads(wished == nullptr ? "" : wished))};
   const cpu::Execution on{.workers = workers};
   Tensors tensors;
   std::map<std::string, Attention> scenes;

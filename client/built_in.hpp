@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -61,8 +62,17 @@ public:
 
   // Of the service that `hub` asks; as Hub.
   void set_settings(Result<Settings> settings) { hub_.set_settings(std::move(settings)); }
-  void lock_settings() { hub_.lock_settings(); }
-  void unlock_settings() { hub_.unlock_settings(); }
+  // Of `cpu`; as HostThreads.
+  void set_wished_threads(std::optional<std::size_t> threads) { threads_.set_wish(threads); }
+  // Around a fork: what a child may touch of either.
+  void lock() {
+    hub_.lock_settings();
+    threads_.lock();
+  }
+  void unlock() {
+    threads_.unlock();
+    hub_.unlock_settings();
+  }
 
 private:
   struct OnCuda;

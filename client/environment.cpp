@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "kernels/cpu/granted_threads.hpp"
 #include "proto/text.hpp"
 
 namespace lyk::client {
@@ -68,6 +69,10 @@ bool parse_deterministic(const Environment& environment) {
 
 }  // namespace
 
+std::optional<std::size_t> parse_host_threads(const Environment& environment) {
+  return cpu::parse_omp_num_threads(environment.value("OMP_NUM_THREADS"));
+}
+
 bool is_own_name(std::string_view name) {
   return name == hub_name || name == cuda_name || name == cpu_name;
 }
@@ -76,6 +81,7 @@ Policy parse_policy(Environment environment) {
   Policy policy;
   parse_only(policy, environment);
   policy.deterministic = parse_deterministic(environment);
+  policy.host_threads = parse_host_threads(environment);
   policy.hub_forbidden = parse_hub_forbidden(environment);
   const auto disabled = parse_disabled(policy, environment);
   policy.settings = parse_settings(std::move(environment));

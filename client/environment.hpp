@@ -3,6 +3,8 @@
 // Thread rule: values and pure functions.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,13 +37,18 @@ struct Policy {
   std::string only_variable;  // "LIBREYOLO_KERNELS=off", for reasons
   std::vector<Disabled> disabled;
   bool deterministic = false;  // LIBREYOLO_KERNELS_DETERMINISTIC
-  std::string hub_forbidden;   // as Settings::hub_forbidden
+  // OMP_NUM_THREADS, for `cpu`; nothing: it says nothing, or nothing that means anything.
+  std::optional<std::size_t> host_threads;
+  std::string hub_forbidden;  // as Settings::hub_forbidden
   // Where a service may be found, and whether it may be asked. An invalid_argument error names the
   // variable, of all that are read here, whose value means nothing.
   Result<Settings> settings = Settings{};
 };
 
 Policy parse_policy(Environment environment);
+
+// Policy::host_threads alone.
+std::optional<std::size_t> parse_host_threads(const Environment& environment);
 
 // Why the implementation `name` of `slot` may not run at all; empty: it may.
 std::string forbidden_by(const Policy& policy, std::string_view slot, std::string_view name);

@@ -1,39 +1,56 @@
-// The threads of the implementation `cpu`, from the first call on which needs them: as many as
-// OMP_NUM_THREADS, the process's processors and its cgroup grant it then.
-// Thread rule: safe from any thread, but the destructor. A child of fork starts its own.
+// The threads of the implementation `cpu`: as many as OMP_NUM_THREADS, the process's processors and
+// its cgroup grant. The variable is what the environment was when it was last read; the system is
+// asked by the first call that needs threads after that, whichever thread makes it, and by that of
+// a child of fork, which starts its own.
+// Thread rule: safe from any thread, but the destructor.
 #pragma once
 
 #include <atomic>
-#include <memory>
+#include <cstddef>
+#include <mutex>
+#include <optional>
 
 #include "kernels/cpu/granted_threads.hpp"
 #include "kernels/cpu/workers.hpp"
+#include "proto/fork_mark.hpp"
 
 namespace lyk::client {
 
 class HostThreads {
 public:
-  HostThreads() = default;
-  ~HostThreads() { const std::unique_ptr<cpu::Workers> ended{workers_.load()}; }
-  HostThreads(const HostThreads&) = delete;
-  HostThreads& operator=(const HostThreads&) = delete;
-  HostThreads(HostThreads&&) = delete;
-  HostThreads& operator=(HostThreads&&) = delete;
-
-  cpu::Workers& get() {
-    cpu::Workers* known = workers_.load(std::memory_order_acquire);
-    if (known != nullptr)
-      return *known;
-    // No lock, which a child of a fork in between would inherit: several may come here at once, and
-    // one of them wins.
-    auto made = std::make_unique<cpu::Workers>(cpu::granted_threads());
-    if (!workers_.compare_exchange_strong(known, made.get(), std::memory_order_acq_rel))
-      return *known;
-    return *made.release();
+  // What the environment wishes, whenever it is read.
+  void set_wish(std::optional<std::size_t> threads) {
+    const std::lock_guard lock{mutex_};
+    wish_ = threads;
+    is_decided_.store(false, std::memory_order_release);
   }
 
+  cpu::Workers& get() {
+    if (is_decided()) [[likely]]
+      return workers_;
+    const std::lock_guard lock{mutex_};
+    if (!is_decided()) {
+      workers_.set_threads(cpu::granted_threads(wish_));
+      of_process_.set();
+      is_decided_.store(true, std::memory_order_release);
+    }
+    return workers_;
+  }
+
+  // Around a fork, so that the child does not inherit a locked mutex.
+  void lock() { mutex_.lock(); }
+  void unlock() { mutex_.unlock(); }
+
 private:
-  std::atomic<cpu::Workers*> workers_{nullptr};
+  bool is_decided() const {
+    return is_decided_.load(std::memory_order_acquire) && !of_process_.is_inherited();
+  }
+
+  std::mutex mutex_;  // of what is written here
+  std::optional<std::size_t> wish_;
+  std::atomic<bool> is_decided_{false};
+  ForkMark of_process_;  // that has decided
+  cpu::Workers workers_{1};
 };
 
 }  // namespace lyk::client

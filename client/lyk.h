@@ -198,9 +198,9 @@ enum { /* DLPack's numbers */
  * successor: there the library keeps the primary context active once it has loaded into it, and it
  * must not be reset and made again between two calls.
  *
- * Host tensors: the call has been computed when it returns; stream and contexts say nothing. `cpu`
- * divides it among threads, as many as OMP_NUM_THREADS, the process's processors and its cgroup
- * grant; no result depends on how many. It may allocate.
+ * Host tensors: done when the call returns; stream and contexts say nothing. `cpu` may allocate and
+ * has as many threads as OMP_NUM_THREADS, the cgroup and the processors of the process's first
+ * thread grant; its first call asks those, again after a reload or fork. No result depends on it.
  *
  * Threads: any number at once. A call that was made once and is taken by `hub` or `cuda` allocates
  * nothing, reads nothing back from the device and takes no lock that calls on other streams take.
@@ -312,9 +312,9 @@ LYK_API int lyk_active(const char* slot, lyk_state_fn each, void* user);
 
 /* Reads the environment again, which is otherwise read once: LIBREYOLO_KERNELS,
  * LIBREYOLO_QUANT_KERNELS, LIBREYOLO_HUB_KERNELS, LIBREYOLO_KERNELS_DISABLE,
- * LIBREYOLO_KERNELS_DETERMINISTIC and those of lyk_client_open. What has failed stays off. Fails
- * with LYK_INVALID_ARGUMENT and the name of the variable, and with LYK_BUSY after some hundred
- * environments that differed from all before; what was read before then stays in force. */
+ * LIBREYOLO_KERNELS_DETERMINISTIC, OMP_NUM_THREADS and those of lyk_client_open. What has failed
+ * stays off. Fails with LYK_INVALID_ARGUMENT and the name of the variable, and with LYK_BUSY after
+ * some hundred environments that differed from all before; what was read before stays in force. */
 LYK_API int lyk_reload_environment(void);
 
 /* Receives a warning: one line, without control characters, that says what failed, why, and what

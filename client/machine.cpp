@@ -8,6 +8,7 @@
 #include "client/cuda_ms_deform_attn.hpp"
 #include "client/cuda_quantization.hpp"
 #include "client/device_code.hpp"
+#include "client/environment.hpp"
 #include "client/module.hpp"
 #include "client/ms_deform_attn.hpp"
 #include "client/quantization.hpp"
@@ -51,7 +52,8 @@ Result<std::vector<MachineGpu>> list_gpus(const std::string& library) {
 
 Processors describe_processors() {
   const auto best = static_cast<std::size_t>(cpu::best_instruction_set());
-  return {.instructions = cpu::instruction_set_names[best], .threads = cpu::granted_threads()};
+  return {.instructions = cpu::instruction_set_names[best],
+          .threads = cpu::granted_threads(parse_host_threads(Environment::of_process()))};
 }
 
 std::span<const std::string_view> launchable_slots() {

@@ -27,6 +27,7 @@ Registry::Registry(Options options) : policy_(parse_policy(std::move(options.env
                                           [this](std::string_view slot, std::string_view name,
                                                  const Error& how) { lost(slot, name, how); });
   built_ins_->set_settings(policy_.settings);
+  built_ins_->set_wished_threads(policy_.host_threads);
   make_slot(ms_deform_attn_name, check_ms_deform_attn);
   for (const QuantizationSlot& slot : quantization_slots())
     make_slot(slot.name, [&slot](const lyk_arguments& arguments) {
@@ -195,6 +196,7 @@ Result<void> Registry::reload(Environment environment) {
   reloaded_views_ += fresh;
   policy_ = std::move(policy);
   built_ins_->set_settings(policy_.settings);
+  built_ins_->set_wished_threads(policy_.host_threads);
   for (std::size_t i = 0; i < count; ++i)
     publish(*slots_[i], std::move(next[i]));
   return {};

@@ -92,14 +92,14 @@ public:
 
   void set_message_callback(lyk_message_fn fn, void* user);
 
-  // Around a fork, so that the child does not inherit a locked mutex: what of the hub's a child may
-  // touch is among them, in the order of `reload`.
+  // Around a fork, so that the child does not inherit a locked mutex: what of the built-in ones' a
+  // child may touch is among them, in the order of `reload`.
   void lock() {
     mutex_.lock();
-    built_ins_->lock_settings();
+    built_ins_->lock();
   }
   void unlock() {
-    built_ins_->unlock_settings();
+    built_ins_->unlock();
     mutex_.unlock();
   }
 

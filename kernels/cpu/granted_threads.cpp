@@ -1,15 +1,13 @@
 #include "kernels/cpu/granted_threads.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstdint>
-#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <vector>
+
+#include "kernels/cpu/processor_set.hpp"
 
 namespace lyk::cpu {
 namespace {
@@ -75,18 +73,6 @@ std::optional<std::size_t> least_limit(const fs::path& mount, fs::path group) {
   return least;
 }
 
-std::size_t processors_of_thread() {
-  // The system call says by an error that the machine has more processors than the set holds.
-  constexpr std::size_t processors_max = 65536;
-  for (std::size_t count = 1024; count <= processors_max; count *= 2) {
-    std::vector<cpu_set_t> set(count / (8 * sizeof(cpu_set_t)));
-    const std::size_t bytes = set.size() * sizeof(cpu_set_t);
-    if (::sched_getaffinity(0, bytes, set.data()) == 0)
-      return static_cast<std::size_t>(CPU_COUNT_S(bytes, set.data()));
-  }
-  return 1;
-}
-
 }  // namespace
 
 std::optional<std::size_t> parse_omp_num_threads(std::string_view text) {
@@ -118,13 +104,12 @@ std::optional<std::size_t> cgroup_processors(const fs::path& root) {
   return least;
 }
 
-std::size_t granted_threads() {
-  std::size_t threads = processors_of_thread();
+std::size_t granted_threads(std::optional<std::size_t> wished) {
+  std::size_t threads = ProcessorSet::of_process().count();
   if (const auto limit = cgroup_processors("/"))
     threads = std::min(threads, *limit);
-  const char* wished = std::getenv("OMP_NUM_THREADS");
-  if (const auto limit = parse_omp_num_threads(wished == nullptr ? "" : wished))
-    threads = std::min(threads, *limit);
+  if (wished)
+    threads = std::min(threads, *wished);
   return std::max<std::size_t>(threads, 1);
 }
 

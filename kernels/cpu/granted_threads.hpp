@@ -1,8 +1,7 @@
 // How many threads this process may use for computing: what people and the system have set, never
 // more than the machine gives.
 //
-// Thread rule: free functions, safe from any thread; the environment must not be changed meanwhile,
-// as ever.
+// Thread rule: free functions, safe from any thread. None of them reads the environment.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +11,12 @@
 
 namespace lyk::cpu {
 
-// The least of OMP_NUM_THREADS, the processors that the calling thread may run on, and the cgroup's
-// share of processor time, rounded up; at least 1.
-std::size_t granted_threads();
+// The least of what is wished, the processors of this process (processor_set.hpp), and its cgroup's
+// share of processor time, rounded up; at least 1. The same whichever thread asks.
+std::size_t granted_threads(std::optional<std::size_t> wished);
 
-// The first number of OMP_NUM_THREADS, which may be a list for nested levels; nothing if it is not
-// a positive number, as OpenMP ignores it then.
+// The wish of OMP_NUM_THREADS: its first number, as it may be a list for nested levels; nothing if
+// that is not a positive number, as OpenMP ignores it then.
 std::optional<std::size_t> parse_omp_num_threads(std::string_view text);
 
 // The processor time that the cgroups of this process grant it together, in processors, rounded up:

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "kernels/cpu/processor_set.hpp"
 #include "kernels/cpu/standard_arithmetic.hpp"
 #include "proto/check.hpp"
 #include "proto/fork_mark.hpp"
@@ -22,6 +23,8 @@ namespace {
 struct Job {
   Task task;
   std::size_t tasks = 0;
+  std::size_t helpers = 0;  // threads beside the caller's that may take some
+  std::size_t joined = 0;   // of those, so far; the mutex of the crew is held
   std::atomic<std::size_t> next{0};
 };
 
@@ -67,7 +70,7 @@ struct Workers::Crew {
   void start(std::size_t count) noexcept;
   void divide(Job& divided);
   void stop();
-  void work(std::size_t worker);
+  void work();
 
   // Whose it is: a number tells no process from its parent where each is the first of a namespace.
   ForkMark mark;
@@ -92,24 +95,32 @@ void Workers::Crew::start(std::size_t count) noexcept {
   const SignalsBlocked guard;
   try {
     threads.reserve(count);
+    // A thread inherits those of the one that starts it, which may be a single one.
+    const ProcessorSet processors = ProcessorSet::of_process();
+    const bool is_at_home = processors == ProcessorSet::of_calling_thread();
     while (threads.size() < count) {
-      threads.emplace_back(&Crew::work, this, threads.size() + 1);
+      threads.emplace_back(&Crew::work, this);
       (void)pthread_setname_np(threads.back().native_handle(), "lyk-cpu");  // for people only
+      if (!is_at_home)
+        processors.confine(threads.back().native_handle());
     }
   } catch (const std::exception&) {
     return;  // system_error of a thread, bad_alloc or length_error of their list
   }
 }
 
-void Workers::Crew::work(std::size_t worker) {
+void Workers::Crew::work() {
   const StandardArithmetic arithmetic;
   std::unique_lock lock{mutex};
   for (std::uint64_t seen = 0;;) {
-    job_came.wait(lock, [&] { return is_closing || (job != nullptr && jobs != seen); });
+    job_came.wait(lock, [&] {
+      return is_closing || (job != nullptr && jobs != seen && job->joined < job->helpers);
+    });
     if (is_closing)
       return;
     seen = jobs;
     Job& taken = *job;
+    const std::size_t worker = ++taken.joined;  // the caller is 0
     ++working;
     lock.unlock();
     take_tasks(taken, worker);
@@ -126,7 +137,7 @@ void Workers::Crew::divide(Job& divided) {
     ++jobs;
   }
   // One by one: a job with few tasks need not wake everybody.
-  const std::size_t wanted = std::min(threads.size(), divided.tasks - 1);
+  const std::size_t wanted = std::min(threads.size(), divided.helpers);
   for (std::size_t i = 0; i < wanted; ++i)
     job_came.notify_one();
   take_tasks(divided, 0);
@@ -149,6 +160,11 @@ Workers::Workers(std::size_t threads) : threads_(threads) {
   LYK_CHECK(threads > 0);
 }
 
+void Workers::set_threads(std::size_t threads) {
+  LYK_CHECK(threads > 0);
+  threads_.store(threads, std::memory_order_relaxed);
+}
+
 Workers::~Workers() {
   Crew* crew = crew_.load();
   // The threads of a parent can be neither joined nor forgotten here: its crew is left alone.
@@ -169,12 +185,13 @@ Workers::Crew& Workers::crew_of_this_process() {
   return *fresh.release();
 }
 
-void Workers::run(std::size_t tasks, Task task) {
-  Job job{.task = task, .tasks = tasks};
-  if (tasks > 1 && threads_ > 1) {
+void Workers::run(const Division& division, Task task) {
+  Job job{.task = task, .tasks = division.tasks};
+  if (division.workers() > 1) {
+    job.helpers = division.workers() - 1;
     Crew& crew = crew_of_this_process();
     if (!crew.is_taken.exchange(true, std::memory_order_acquire)) {
-      crew.start(threads_ - 1);
+      crew.start(division.threads - 1);
       crew.divide(job);
       crew.is_taken.store(false, std::memory_order_release);
       return;

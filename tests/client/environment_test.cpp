@@ -89,6 +89,27 @@ TEST(Policy, ForbidsTheHubWhateverElseIsWrong) {
             "LIBREYOLO_HUB_KERNELS=0");
 }
 
+TEST(Policy, WishesAsManyThreadsAsOpenMPWouldHaveAndNoneForNonsense) {
+  const struct {
+    const char* variable;
+    std::optional<std::size_t> threads;
+  } rows[] = {
+      {"OMP_NUM_THREADS=3", 3},
+      {"OMP_NUM_THREADS=4,2", 4},
+      {"OMP_NUM_THREADS=999999999999", 999999999999},
+      {"OMP_NUM_THREADS=", {}},
+      {"OMP_NUM_THREADS=0", {}},
+      {"OMP_NUM_THREADS=-3", {}},
+      {"OMP_NUM_THREADS=abc", {}},
+      {"OTHER=3", {}},
+  };
+  for (const auto& row : rows) {
+    const Policy policy = parse_policy({{row.variable}});
+    EXPECT_EQ(policy.host_threads, row.threads) << row.variable;
+    EXPECT_TRUE(policy.settings) << row.variable;
+  }
+}
+
 TEST(Policy, NamesAnEntryOfTheDisabledThatMeansNothing) {
   for (const char* entry : {":hub", "s:", ":", " : "}) {
     const Policy policy =

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "kernels/cpu/fake_quant_fp4.hpp"
+#include "kernels/cpu/processor_set.hpp"
 #include "kernels/cpu/tasks.hpp"
 #include "tests/cpu/values.hpp"
 
@@ -101,6 +102,56 @@ TEST(Workers, CallsOfSeveralThreadsAreAllDone) {
     caller.join();
   for (const std::atomic<std::size_t>& sum : sums)
     EXPECT_EQ(sum, 200U * 45U);
+}
+
+// Whichever threads take tasks: those that may are numbered anew in each call.
+TEST(Workers, NumbersAreBelowThoseOfTasksAndOfThreads) {
+  Workers workers{6};
+  for (const Division division : {Division{6, 6}, Division{3, 6}, Division{40, 2}})
+    for (int round = 0; round < 20; ++round) {
+      std::array<std::atomic<int>, 6> at_work{};
+      workers.run(division, [&](std::size_t, std::size_t worker) {
+        ASSERT_LT(worker, division.workers());
+        EXPECT_EQ(++at_work[worker], 1);
+        std::this_thread::yield();
+        --at_work[worker];
+      });
+    }
+}
+
+TEST(Workers, MayBecomeMoreAndFewer) {
+  std::thread{[] {}}.join();  // with the first thread a sanitizer may start one of its own
+  const std::size_t before = threads_of_process();
+  Workers workers{1};
+  workers.run(4, [](std::size_t, std::size_t) {});
+  EXPECT_EQ(threads_of_process(), before);
+  workers.set_threads(3);
+  workers.run(4, [](std::size_t, std::size_t) {});
+  EXPECT_EQ(threads_of_process(), before + 2);
+  workers.set_threads(2);
+  workers.run(100, [](std::size_t, std::size_t worker) { EXPECT_LT(worker, 2U); });
+}
+
+// The caller is pinned to one of them; its helpers are not.
+TEST(Workers, ThreadsRunOnTheProcessorsOfTheProcess) {
+  const ProcessorSet of_process = ProcessorSet::of_process();
+  if (of_process.count() == 1)
+    GTEST_SKIP() << "this process has one processor";
+  Workers workers{2};
+  std::thread{[&] {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<std::size_t>(::sched_getcpu()), &one);
+    ASSERT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
+    std::atomic<int> begun{0};
+    workers.run(2, [&](std::size_t, std::size_t worker) {
+      ++begun;
+      begun.notify_all();
+      for (int seen = begun; seen < 2; seen = begun)
+        begun.wait(seen);
+      EXPECT_EQ(ProcessorSet::of_calling_thread() == of_process, worker != 0);
+    });
+  }}.join();
 }
 
 // So many that not even a list of them can be made.
