@@ -25,7 +25,7 @@ extern "C" {
  * outside of the tensors where they differ. Outputs must overlap nothing, nor must what is needed
  * of the workspace; this is checked where tensors have no gaps, and left to the implementation for
  * slices of one buffer. Each stride of what is written is at least what lies inside it, so that no
- * element is there twice. What is not taken is LYK_NOT_ELIGIBLE:
+ * element is there twice. What is not taken is LYK_NOT_ELIGIBLE, as are more than 1024 levels:
  *   hub   dense row-major float32. Sizes that 32-bit offsets do not reach are taken image by image.
  *         Deterministic in forward only, and there only if its pin says so
  *   cuda  float32, float16 and bfloat16 in any mixture, outputs as value and gradients as what they

@@ -45,12 +45,18 @@ constexpr std::array<TensorRule, 9> backward_rules{{
     {.name = "grad_attention_weights", .shape = "BQHLP", .access = Access::writes},
 }};
 
+// More is no mistake of the caller's, who keeps his own way.
+Result<void> check_level_count(std::int64_t levels) {
+  if (levels > limits::levels_max)
+    return Error{Code::not_eligible, str(spatial_shapes.name, ": ", levels, " levels, and ",
+                                         limits::levels_max, " are the most")};
+  return {};
+}
+
 Result<void> check_host_shapes(const std::int64_t* shapes, const Sizes& sizes) {
   constexpr std::string_view argument = "host_spatial_shapes";
   constexpr std::int64_t size_max = std::numeric_limits<std::int32_t>::max();
-  if (sizes['L'] > limits::levels_max)
-    return bad_argument("spatial_shapes",
-                        str(sizes['L'], " levels, and ", limits::levels_max, " are the most"));
+  LYK_TRY(check_level_count(sizes['L']));
   if (shapes == nullptr && sizes['L'] != 0)
     return bad_argument(argument, "NULL");
   std::int64_t cells = 0;
@@ -165,8 +171,9 @@ Result<std::int64_t> ms_deform_attn_levels(const lyk_tensor* shapes) {
     return bad_argument(spatial_shapes.name,
                         str("size ", shapes->shape[1], " of dimension 1, not 2"));
   const std::int64_t levels = shapes->shape[0];
-  if (levels < 0 || levels > limits::levels_max)
-    return bad_argument(spatial_shapes.name, str(levels, " levels, not 0 to ", limits::levels_max));
+  if (levels < 0)
+    return bad_argument(spatial_shapes.name, str(levels, " levels"));
+  LYK_TRY(check_level_count(levels));
   return levels;
 }
 

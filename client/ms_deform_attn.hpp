@@ -49,7 +49,8 @@ std::span<const std::int64_t> host_spatial_shapes_of(const lyk_arguments& argume
 
 // ---- of any call
 
-// The number of levels that spatial_shapes has, by its shape alone. Errors: invalid_argument.
+// The number of levels that spatial_shapes has, by its shape alone. Errors: invalid_argument;
+// not_eligible where they are more than limits::levels_max.
 Result<std::int64_t> ms_deform_attn_levels(const lyk_tensor* shapes);
 
 // For the starts of the levels where the caller has none: what every call must bring.

@@ -28,6 +28,7 @@ inline DeformRows next_rows(const DeformRows& rows, const DeformRows& task) {
 }
 
 struct DeformLevel {
+  std::size_t number = 0;
   std::int64_t height = 0;
   std::int64_t width = 0;
   std::int64_t first_cell = 0;
@@ -35,15 +36,19 @@ struct DeformLevel {
   std::int64_t cells() const { return height * width; }
 };
 
-inline DeformLevel level_of(const slots::MsDeformAttn<float>& call, std::size_t index) {
-  DeformLevel level;
-  for (std::size_t i = 0;; ++i) {
-    level.height = call.spatial_shapes[2 * i];
-    level.width = call.spatial_shapes[2 * i + 1];
-    if (i == index)
-      return level;
-    level.first_cell += level.cells();
-  }
+// Levels are gone through one after the other, since each begins where those before it end.
+// REQUIRES: there is one.
+inline DeformLevel first_level(const slots::MsDeformAttn<float>& call) {
+  return {.height = call.spatial_shapes[0], .width = call.spatial_shapes[1]};
+}
+
+// REQUIRES: `level` is not the last.
+inline DeformLevel next_level(const slots::MsDeformAttn<float>& call, const DeformLevel& level) {
+  const std::size_t number = level.number + 1;
+  return {.number = number,
+          .height = call.spatial_shapes[2 * number],
+          .width = call.spatial_shapes[2 * number + 1],
+          .first_cell = level.first_cell + level.cells()};
 }
 
 // Where the cells of one head are, or of one level of it.
@@ -76,7 +81,7 @@ struct BackwardTask {
   const slots::MsDeformAttnGradients<float>& gradients;
   std::size_t batch = 0;
   std::size_t head = 0;
-  std::size_t level = 0;
+  DeformLevel level;
   HeadValue value;  // from the level's first cell on
 };
 

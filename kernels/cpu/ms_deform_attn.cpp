@@ -247,10 +247,11 @@ HWY_INLINE void run_samples(const ForwardTask& task,
   const slots::MsDeformAttn<float>& call = task.call;
   const std::size_t in_row = call.sizes.levels * call.sizes.points;
   Chunk<Real>& chunk = state.chunk;
+  DeformLevel level = first_level(call);
   for (std::size_t first = 0; first < in_row; first += chunk_samples) {
     const Samples samples{.first = first, .count = std::min(chunk_samples, in_row - first)};
     if (rows.first_query == task.rows.first_query || in_row > chunk_samples)
-      set_levels(call, samples, rows.queries, 0, chunk);
+      level = set_levels(call, samples, rows.queries, level, 0, chunk);
     read_locations(call, rows, samples, chunk);
     const std::size_t found = rows.queries * samples.count;
     find(chunk, found);

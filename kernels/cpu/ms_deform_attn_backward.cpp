@@ -294,7 +294,7 @@ HWY_INLINE void run_chunk(const BackwardWork<Real>& work, const DeformRows& rows
 template <class Real>
 HWY_INLINE void run_task(const BackwardTask& task, Real* gradient) {
   const slots::MsDeformAttnSizes& sizes = task.call.sizes;
-  const DeformLevel level = level_of(task.call, task.level);
+  const DeformLevel& level = task.level;
   const DeformRows all{.batch = task.batch, .head = task.head, .queries = sizes.queries};
   const std::size_t rows_max =
       std::clamp<std::size_t>(chunk_samples / sizes.points, 1, sizes.queries);
@@ -305,10 +305,10 @@ HWY_INLINE void run_task(const BackwardTask& task, Real* gradient) {
   for (; rows.queries > 0; rows = next_rows(rows, all)) {
     const DeformRows next = next_rows(rows, all);
     for (std::size_t point = 0; point < sizes.points; point += chunk_samples) {
-      const Samples samples{.first = task.level * sizes.points + point,
+      const Samples samples{.first = level.number * sizes.points + point,
                             .count = std::min(chunk_samples, sizes.points - point)};
       if (rows.first_query == 0 && point == 0)
-        set_levels(task.call, samples, rows.queries, level.first_cell, chunk);
+        (void)set_levels(task.call, samples, rows.queries, level, level.first_cell, chunk);
       read_locations(task.call, rows, samples, chunk);
       find(chunk, rows.queries * samples.count);
       fetch_rows(task.call, next, samples);
@@ -365,13 +365,23 @@ void write_cells(const Real* from, const BackwardTask& task, const CellRange& ra
   });
 }
 
+// REQUIRES: there is one.
+std::vector<DeformLevel> levels_of(const slots::MsDeformAttn<float>& call) {
+  std::vector<DeformLevel> levels;
+  levels.reserve(call.sizes.levels);
+  levels.push_back(first_level(call));
+  while (levels.size() < call.sizes.levels)
+    levels.push_back(next_level(call, levels.back()));
+  return levels;
+}
+
 bool is_copied(const slots::MsDeformAttnSizes& sizes, const DeformLevel& level) {
   return is_worth_a_copy(sizes.queries * sizes.points, static_cast<std::size_t>(level.cells()));
 }
 
 template <typename Real>
 void run_task(BackwardTask task, const Workspace<Real>& space, InstructionSet instructions) {
-  const DeformLevel level = level_of(task.call, task.level);
+  const DeformLevel& level = task.level;
   const CellRange range{.first = level.first_cell,
                         .count = level.cells(),
                         .channels = static_cast<std::ptrdiff_t>(task.call.sizes.channels)};
@@ -399,8 +409,8 @@ void run_all(const BackwardTask& whole, const Execution& execution) {
   const slots::MsDeformAttnSizes& sizes = whole.call.sizes;
   std::int64_t summed_cells = 0;
   std::int64_t copied_cells = 0;
-  for (std::size_t l = 0; l < sizes.levels; ++l) {
-    const DeformLevel level = level_of(whole.call, l);
+  const std::vector<DeformLevel> levels = levels_of(whole.call);
+  for (const DeformLevel& level : levels) {
     summed_cells = std::max(summed_cells, level.cells());
     if (is_copied(sizes, level))
       copied_cells = std::max(copied_cells, level.cells());
@@ -421,7 +431,7 @@ void run_all(const BackwardTask& whole, const Execution& execution) {
     BackwardTask task = whole;
     task.batch = head / sizes.heads;
     task.head = head % sizes.heads;
-    task.level = index % sizes.levels;
+    task.level = levels[index % sizes.levels];
     run_task(task, spaces[worker], execution.instructions);
   };
   if (is_divided)
@@ -447,8 +457,11 @@ void ms_deform_attn_backward(const slots::MsDeformAttn<float>& call,
     return;
   }
   const StandardArithmetic arithmetic;
-  const BackwardTask whole{
-      .call = call, .grad_output = grad_output.data(), .gradients = gradients, .value = {}};
+  const BackwardTask whole{.call = call,
+                           .grad_output = grad_output.data(),
+                           .gradients = gradients,
+                           .level = {},
+                           .value = {}};
   if (accumulation == Accumulation::fp32)
     run_all<float>(whole, execution);
   else

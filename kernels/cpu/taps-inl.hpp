@@ -98,13 +98,15 @@ HWY_INLINE void store_values(hn::Vec<D> v, D d, float* to) {
 
 // ---- from locations to cells
 
-// `origin` is the cell that cells are counted from.
+// `level` is that of the first sample or one before it, `origin` the cell that cells are counted
+// from. Returns the level of the last sample.
 template <class Real>
-HWY_NOINLINE void set_levels(const slots::MsDeformAttn<float>& call,
-                             Samples samples,
-                             std::size_t rows,
-                             std::int64_t origin,
-                             Chunk<Real>& chunk) {
+HWY_NOINLINE DeformLevel set_levels(const slots::MsDeformAttn<float>& call,
+                                    Samples samples,
+                                    std::size_t rows,
+                                    DeformLevel level,
+                                    std::int64_t origin,
+                                    Chunk<Real>& chunk) {
   const auto copy = [&chunk](std::size_t to, std::size_t from) HWY_ATTR {
     chunk.height[to] = chunk.height[from];
     chunk.width[to] = chunk.width[from];
@@ -114,7 +116,8 @@ HWY_NOINLINE void set_levels(const slots::MsDeformAttn<float>& call,
   };
   std::size_t filled = 0;
   for (; filled < samples.count; ++filled) {
-    const DeformLevel level = level_of(call, (samples.first + filled) / call.sizes.points);
+    while (level.number < (samples.first + filled) / call.sizes.points)
+      level = next_level(call, level);
     chunk.height[filled] = static_cast<Real>(level.height);
     chunk.width[filled] = static_cast<Real>(level.width);
     chunk.last_row[filled] = static_cast<std::int32_t>(level.height - 1);
@@ -128,6 +131,7 @@ HWY_NOINLINE void set_levels(const slots::MsDeformAttn<float>& call,
     chunk.location_x[spare] = 0;
     chunk.location_y[spare] = 0;
   }
+  return level;
 }
 
 template <class Real>

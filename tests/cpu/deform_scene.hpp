@@ -178,12 +178,22 @@ inline std::vector<DeformScene> channel_scenes() {
   return scenes;
 }
 
-// One query has more samples than are done at a time; a level has a single cell or row; points are
-// on the edges, on centres, far away and not finite.
+// Sizes of 0 to 3, in all combinations.
+inline std::vector<std::int64_t> many_levels() {
+  std::vector<std::int64_t> shapes;
+  for (std::int64_t level = 0; level < 300; ++level)
+    shapes.insert(shapes.end(), {level % 4, level / 4 % 4});
+  return shapes;
+}
+
+// One query has more samples than are done at a time, of few levels or of more levels than are done
+// at a time; a level has a single cell or row; points are on the edges, on centres, far away and
+// not finite.
 inline std::vector<DeformScene> edge_scenes() {
   std::vector<DeformScene> scenes{
       {{.batch = 1, .heads = 1, .channels = 20, .queries = 3, .points = 150}, {5, 5, 9, 9, 2, 3}},
       {{.batch = 2, .heads = 1, .channels = 3, .queries = 2, .points = 300}, {7, 8}},
+      {{.batch = 1, .heads = 2, .channels = 5, .queries = 2, .points = 2}, many_levels()},
       {{.batch = 1, .heads = 3, .channels = 16, .queries = 40, .points = 3}, {1, 1, 1, 9, 9, 1}}};
   DeformScene special{{.batch = 1, .heads = 2, .channels = 19, .queries = 100, .points = 4},
                       {8, 16, 4, 2}};
