@@ -16,9 +16,9 @@ namespace lyk::cpu {
 
 // From this many look-ups per cell on.
 inline constexpr std::size_t lookups_of_dense_min = 4;
+inline constexpr std::size_t lookups_per_sample = 4;
 
 inline bool is_worth_a_copy(std::size_t samples, std::size_t cells) {
-  constexpr std::size_t lookups_per_sample = 4;
   return samples * lookups_per_sample >= cells * lookups_of_dense_min;
 }
 

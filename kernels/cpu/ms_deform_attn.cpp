@@ -343,7 +343,7 @@ void run_on_copies(const slots::MsDeformAttn<float>& call,
                    Workers& workers) {
   const slots::MsDeformAttnSizes& sizes = call.sizes;
   // A task is worth a copy of its own, although a thread's next one may find it made already.
-  const std::size_t samples_min = 2 * lookups_of_dense_min * sizes.cells;
+  const std::size_t samples_min = 2 * lookups_of_dense_min * sizes.cells / lookups_per_sample;
   const std::size_t queries =
       std::min(slots::groups_in(samples_min, sizes.levels * sizes.points), sizes.queries);
   const std::size_t parts = slots::groups_in(sizes.queries, queries);
@@ -351,10 +351,11 @@ void run_on_copies(const slots::MsDeformAttn<float>& call,
     std::unique_ptr<float[]> cells;
     std::size_t head = SIZE_MAX;
   };
-  std::vector<Copy> copies(workers.threads());
+  const Division division{.tasks = sizes.batch * sizes.heads * parts, .threads = workers.threads()};
+  std::vector<Copy> copies(division.workers());
   for (Copy& copy : copies)
     copy.cells = std::make_unique_for_overwrite<float[]>(sizes.cells * sizes.channels);
-  workers.run(sizes.batch * sizes.heads * parts, [&](std::size_t task, std::size_t worker) {
+  workers.run(division, [&](std::size_t task, std::size_t worker) {
     const std::size_t head = task / parts;
     DeformRows rows{.batch = head / sizes.heads,
                     .head = head % sizes.heads,

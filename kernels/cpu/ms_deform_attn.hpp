@@ -33,18 +33,22 @@ namespace lyk::cpu {
 enum class Accumulation : std::uint8_t { fp32, fp64 };
 
 // Writes dense (batch, queries, heads * channels). Divided among threads by batch, queries and
-// heads. Where cells are looked up several times each, a head's cells are copied first, one copy
-// per thread (dense_cells.hpp), and only then is anything allocated. REQUIRES: sizes as the struct
-// states, fewer than 2^31 cells in all levels, whose areas sum up to `cells`, output of that size.
+// heads. Where cells are looked up four times or more each, a head's cells are copied first
+// (dense_cells.hpp), and only then is anything allocated: one copy for each thread that takes part.
+// A task is then as many queries of a head as look each of its cells up eight times, so that no
+// more threads than there are such parts of all heads help: 48 for an encoder of 8,400 queries and
+// cells, 8 heads, 3 levels and 4 points. REQUIRES: sizes as the struct states, fewer than 2^31
+// cells in all levels, whose areas sum up to `cells`, output of that size.
 void ms_deform_attn(const slots::MsDeformAttn<float>& call,
                     std::span<float> output,
                     const Execution& execution,
                     Accumulation accumulation = Accumulation::fp32);
 
 // Writes all of the three gradients, zero where nothing is added. Divided by batch, head and level,
-// whose cells nobody else adds to: that is what makes it deterministic without atomics. Allocates
-// one level's gradient per thread, and a copy of its value as above. REQUIRES: the same;
-// grad_output as the output, gradients as what they are of.
+// whose cells nobody else adds to: that is what makes it deterministic without atomics, and no more
+// threads than there are of those help, 24 for one image of 8 heads and 3 levels. Allocates one
+// level's gradient for each thread that takes part, and a copy of its value as above. REQUIRES: the
+// same; grad_output as the output, gradients as what they are of.
 void ms_deform_attn_backward(const slots::MsDeformAttn<float>& call,
                              std::span<const float> grad_output,
                              const slots::MsDeformAttnGradients<float>& gradients,

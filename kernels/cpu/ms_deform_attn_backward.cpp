@@ -415,11 +415,12 @@ void run_all(const BackwardTask& whole, const Execution& execution) {
     if (is_copied(sizes, level))
       copied_cells = std::max(copied_cells, level.cells());
   }
-  const std::size_t tasks = sizes.batch * sizes.heads * sizes.levels;
   const std::size_t cells_of_heads = sizes.batch * sizes.heads * sizes.cells;
   const bool is_divided =
       (sizes.samples() + cells_of_heads) * sizes.channels >= divided_elements_min;
-  std::vector<Workspace<Real>> spaces(is_divided ? execution.workers.threads() : 1);
+  const Division division{.tasks = sizes.batch * sizes.heads * sizes.levels,
+                          .threads = is_divided ? execution.workers.threads() : 1};
+  std::vector<Workspace<Real>> spaces(division.workers());
   for (Workspace<Real>& space : spaces) {
     space.gradient = std::make_unique_for_overwrite<Real[]>(static_cast<std::size_t>(summed_cells) *
                                                             sizes.channels);
@@ -434,10 +435,7 @@ void run_all(const BackwardTask& whole, const Execution& execution) {
     task.level = levels[index % sizes.levels];
     run_task(task, spaces[worker], execution.instructions);
   };
-  if (is_divided)
-    return execution.workers.run(tasks, run_one);
-  for (std::size_t index = 0; index < tasks; ++index)
-    run_one(index, 0);
+  execution.workers.run(division, run_one);
 }
 
 }  // namespace

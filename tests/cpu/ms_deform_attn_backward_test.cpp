@@ -219,12 +219,14 @@ TEST(MsDeformAttnBackward, IsDeterministicForAnyNumberOfThreads) {
 }
 
 // A workspace for each of as many threads could not be had.
-TEST(MsDeformAttnBackward, ASmallCallNeedsOneWorkspaceWhateverTheThreads) {
+TEST(MsDeformAttnBackward, NeedsNoMoreWorkspacesThanTasksWhateverTheThreads) {
   Workers workers{std::numeric_limits<std::size_t>::max()};
-  const DeformScene scene{{.batch = 1, .heads = 2, .channels = 4, .queries = 3, .points = 2},
-                          {4, 6}};
-  expect_near(scene.ours_backward({.workers = workers}), scene.oracle_backward<float>(),
-              fp32_tolerance);
+  for (const std::size_t queries : {3U, 600U}) {
+    const DeformScene scene{
+        {.batch = 1, .heads = 2, .channels = 32, .queries = queries, .points = 2}, {4, 6}};
+    expect_near(scene.ours_backward({.workers = workers}), scene.oracle_backward<float>(),
+                fp32_tolerance);
+  }
 }
 
 TEST(MsDeformAttnBackward, WithoutSamplesTheGradientOfValueIsZero) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "tests/cpu/deform_scene.hpp"
 #include "tests/cpu/ways.hpp"
 
@@ -123,6 +125,14 @@ TEST(MsDeformAttn, ResultsDoNotDependOnThreads) {
     pools.for_each_way(
         [&](const Execution& execution) { expect_same(scene.ours(execution), expected); });
   }
+}
+
+// A copy of the cells for each of as many threads could not be had.
+TEST(MsDeformAttn, NeedsNoMoreCopiesThanTasksWhateverTheThreads) {
+  Workers workers{std::numeric_limits<std::size_t>::max()};
+  const DeformScene scene{{.batch = 1, .heads = 2, .channels = 32, .queries = 600, .points = 2},
+                          {4, 6}};
+  expect_same(scene.ours({.workers = workers}), scene.oracle<float>());
 }
 
 TEST(MsDeformAttn, WithoutSamplesTheOutputIsZero) {
