@@ -8,7 +8,9 @@
 #include <random>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "bench/scenes.hpp"
 #include "tests/cuda/deform_case.hpp"
 
 namespace {
@@ -16,21 +18,21 @@ namespace {
 using lyk::test::Backward;
 using lyk::test::DeformCase;
 
-// The shapes of the models with one head, and of the encoder a sixteenth of the cells and queries:
-// what is moved is proportional to either.
-std::array<DeformCase, 3> cases() {
-  return {DeformCase{.name = "decoder",
-                     .shapes = {80, 80, 40, 40, 20, 20},
-                     .channels = 32,
-                     .queries = 300,
-                     .points = 4},
-          DeformCase{.name = "encoder",
-                     .shapes = {20, 20, 10, 10, 5, 5},
-                     .channels = 32,
-                     .queries = 525,
-                     .points = 4},
-          DeformCase{
-              .name = "RF-DETR", .shapes = {36, 36}, .channels = 16, .queries = 300, .points = 2}};
+// The scenes with one head, and of the encoder a sixteenth of the cells and queries: what is moved
+// is proportional to either.
+std::vector<DeformCase> cases() {
+  std::vector<DeformCase> cases;
+  for (const lyk::bench::Scene& scene : lyk::bench::read_scenes()) {
+    const std::int64_t part = scene.name == "encoder" ? 4 : 1;
+    DeformCase& made = cases.emplace_back(
+        DeformCase{.name = scene.name,
+                   .channels = scene.channels,
+                   .queries = scene.queries / static_cast<std::size_t>(part * part),
+                   .points = scene.points});
+    for (const std::int64_t side : scene.sides)
+      made.shapes.insert(made.shapes.end(), {side / part, side / part});
+  }
+  return cases;
 }
 
 void print_mode(const DeformCase& given, Backward backward) {

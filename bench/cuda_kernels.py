@@ -4,7 +4,6 @@ torch_cuda_kernels.py measures in the process that has PyTorch. Here is what is 
 move, and what becomes of the measurements: rows.
 """
 
-import dataclasses
 import json
 import os
 import statistics
@@ -40,22 +39,6 @@ QUANTIZATION = {
     "unpack_int_grouped 2 bits": 2 / 8 + 4 / 64 + 4,
     "unpack_nvfp4": 4 / 8 + 1 / 16 + 4,  # a scale for 16
 }
-
-
-@dataclasses.dataclass(frozen=True)
-class Scene:
-    """Sizes of a ms_deform_attn of one image; `sides` are its levels, which are squares."""
-
-    queries: int
-    heads: int
-    channels: int
-    sides: tuple
-    points: int
-
-
-SCENES = {"encoder": Scene(8400, 8, 32, (80, 40, 20), 4),
-          "decoder": Scene(300, 8, 32, (80, 40, 20), 4),
-          "RF-DETR": Scene(300, 16, 16, (36,), 2)}
 
 
 def attention_bytes(scene, element_bytes):

@@ -19,6 +19,7 @@ import types
 
 import cuda_kernels
 import lyk_calls
+import scenes
 import torch
 from cuda_kernels import ATOMIC, COPY, DEFORMOPS, DEFORMOPS_CUDA, HUB, OURS, REFERENCE, TRITON
 
@@ -278,13 +279,13 @@ def our_attention(device, library, scene):
 
 
 def measure_attention(device, library, peers):
-    for name in cuda_kernels.SCENES:
+    for name in scenes.SCENES:
         for dtype in device.types:
             yield from measure_scene(device, library, peers, name, dtype)
 
 
 def measure_scene(device, library, peers, name, dtype):
-    sizes, tolerances = cuda_kernels.SCENES[name], ATTENTION_TOLERANCES[dtype]
+    sizes, tolerances = scenes.SCENES[name], ATTENTION_TOLERANCES[dtype]
     scene = attention_scene(device, sizes, min(sizes.queries, device.queries), getattr(torch, dtype))
     sized = cuda_kernels.attention_bytes(sizes, scene.value.element_size())
     exact = types.SimpleNamespace(**{key: item.float() if getattr(item, "is_floating_point", bool)() else item

@@ -16,7 +16,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 import cuda_kernels  # noqa: E402
 import page  # noqa: E402
 import rows  # noqa: E402
-from cuda_kernels import ATOMIC, COPY, DEFORMOPS, DEFORMOPS_CUDA, HUB, OURS, REFERENCE, TRITON, Scene  # noqa: E402
+from cuda_kernels import ATOMIC, COPY, DEFORMOPS, DEFORMOPS_CUDA, HUB, OURS, REFERENCE, TRITON  # noqa: E402
+from scenes import Scene  # noqa: E402
 
 
 def line(kind, *, absent=None, alone=(), **microseconds):

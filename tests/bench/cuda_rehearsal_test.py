@@ -36,11 +36,12 @@ from rehearsal import Processor, StandIn  # noqa: E402
 
 import cuda_kernels  # noqa: E402
 import lyk_calls  # noqa: E402
+import scenes  # noqa: E402
 import torch  # noqa: E402
 import torch_cuda_kernels  # noqa: E402
 from oracle_libreyolo import CUDA, rules  # noqa: E402
 
-SMALL = {"small": cuda_kernels.Scene(3, 2, 32, (8, 4), 4), "odd": cuda_kernels.Scene(2, 3, 5, (3,), 2)}
+SMALL = {"small": scenes.Scene(3, 2, 32, 4, (8, 4)), "odd": scenes.Scene(2, 3, 5, 2, (3,))}
 
 
 def sample_in_float32(value, grid, real=torch.nn.functional.grid_sample, **how):
@@ -53,7 +54,7 @@ class Rehearsal(unittest.TestCase):
         self.enterContext(mock.patch.dict(os.environ))
         for name in [name for name in os.environ if name.startswith("LIBREYOLO_")]:
             del os.environ[name]
-        self.enterContext(mock.patch.object(cuda_kernels, "SCENES", SMALL))
+        self.enterContext(mock.patch.object(scenes, "SCENES", SMALL))
 
     def require_all_measured(self, cases, types):
         """Of every slot and scene; each with times of ours, the reference and the copy."""
