@@ -130,7 +130,7 @@ __device__ float power_of_two(int exponent) {
 // More than 2^18 of them take bits from the unit, since 63 bits must hold the sum.
 __device__ FixedPoint fixed_point(std::uint32_t bound, std::uint32_t count) {
   constexpr int bias = 127;
-  constexpr int smallest = -105;  // keeps the unit a float
+  constexpr int smallest = -106;  // whose unit is the least float
   const auto many = static_cast<int>(count >> 18);
   const int exponent = static_cast<int>(bound >> float_mantissa_bits) - bias;
   const int above = max(exponent, smallest) + 1 + (32 - __clz(many));

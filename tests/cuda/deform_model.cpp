@@ -153,7 +153,7 @@ struct Share {
 
 // The power of two above all terms, as far as the kernel knows: from the greatest channels.
 int exponent_above(const std::vector<Share>& shares) {
-  constexpr int smallest = -105;
+  constexpr int smallest = -106;
   int exponent = smallest;
   for (const Share& share : shares) {
     float greatest = 0;
