@@ -208,5 +208,15 @@ TEST(FakeQuantMxfp4OnCuda, RoundsTheLogarithmAsTheOracle) {
   expect_mxfp4(given);
 }
 
+// The scale of a block with an infinity is 2^127, of which what is finite can be a part.
+TEST(FakeQuantMxfp4OnCuda, EqualsTheOracleBesideAnInfinity) {
+  BlockCase given{.rows = 1, .columns = 32, .x = Floats(32, 3e38F)};
+  for (std::size_t i = 0; i < 20; ++i)
+    given.x[i] = (i % 2 == 0 ? 1.7e37F : -1.7e37F) * static_cast<float>(i);
+  given.x[20] = infinity;
+  given.grad_output = normal_floats(given.x.size(), 11);
+  expect_mxfp4(given);
+}
+
 }  // namespace
 }  // namespace lyk::test

@@ -84,5 +84,23 @@ TEST(MsDeformAttnOnCuda, ALevelWithoutCellsAddsNothingWhateverItsWeight) {
     }
 }
 
+// A whole cell outside, on each side: nearer by a float, it would reach one, and have gradients.
+TEST(MsDeformAttnOnCuda, APointOneCellOutsideDoesNotCount) {
+  const DeformCase given{.name = "", .shapes = {4, 4}, .queries = 1, .points = 1};
+  for (const std::size_t axis : std::vector<std::size_t>{0, 1})
+    for (const float edge : {-0.125F, 1.125F}) {
+      DeformTensors tensors = growing(given, 0.40625F, 0.5F);
+      tensors.locations[axis] = edge;
+      const std::vector<float> zeros(tensors.value.size());
+      expect_same(forward_on_cuda(given, tensors, {}), std::vector<float>(given.channels));
+      for (const Backward backward : both_ways) {
+        const DeformGradients actual = backward_on_cuda(given, tensors, backward, {});
+        expect_same(actual.value, zeros);
+        expect_same(actual.locations, std::vector<float>(2));
+        expect_same(actual.weights, std::vector<float>(1));
+      }
+    }
+}
+
 }  // namespace
 }  // namespace lyk::test

@@ -32,13 +32,14 @@ struct IntGroupedCase {
   std::ptrdiff_t row_stride = 0;
   std::ptrdiff_t group_stride = 0;
   std::size_t shift = 0;
+  Floats scale{};  // empty: made up
 };
 
 void expect_int_grouped(const IntGroupedCase& given) {
   const std::size_t groups = slots::groups_in(given.columns, given.group_size);
   const std::size_t row_bytes = groups * given.group_size * given.bits / 8;
   const Bytes payload = some_bytes(given.rows * row_bytes, 3);
-  const Floats scale = awkward_floats(given.rows * groups, 1);
+  const Floats scale = given.scale.empty() ? awkward_floats(given.rows * groups, 1) : given.scale;
   Floats expected(given.rows * given.columns);
   reference::unpack_int_grouped({.payload = payload,
                                  .rows = given.rows,
@@ -91,6 +92,17 @@ TEST(UnpackIntGroupedOnCuda, EqualsTheOracleWhereAGroupEndsWithinAQuad) {
                         .group_size = group_size,
                         .row_stride = static_cast<std::ptrdiff_t>(slots::groups_in(30, group_size)),
                         .group_stride = 1});
+}
+
+TEST(UnpackIntGroupedOnCuda, EqualsTheOracleForEveryScale) {
+  const Floats scales{0.0F, 1e-13F, 0.02F, infinity, nan, 1e-39F, 3e38F, -0.25F};
+  for (const unsigned bits : {2U, 4U})
+    expect_int_grouped({.rows = 1,
+                        .columns = 8 * scales.size(),
+                        .bits = bits,
+                        .group_size = 8,
+                        .group_stride = 1,
+                        .scale = scales});
 }
 
 enum class ScaleForm : std::uint8_t { e4m3, floats };
