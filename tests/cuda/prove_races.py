@@ -79,10 +79,13 @@ ARGUMENTS = {
 }
 
 
+def arguments_name(kernel):
+    return max((name for name in ARGUMENTS if kernel.startswith(name)), key=len)
+
+
 def configuration(kernel):
-    name = max((name for name in ARGUMENTS if kernel.startswith(name)), key=len)
     arguments, offset = [], 0
-    for size, value in ARGUMENTS[name]:
+    for size, value in ARGUMENTS[arguments_name(kernel)]:
         arguments.append({"parameter": f"{kernel}_param_0", "offset": offset, "type": f"u{8 * size}", "value": value})
         offset += size
     return {"schema": "spverify.kernel-input/v1", "entry": kernel, "arguments": arguments,
