@@ -149,7 +149,7 @@ def int8_affine(rng, device):
     output, gradient = with_gradient(
         fake_quant.fake_quant_int8_affine, torch.from_numpy(x), torch.from_numpy(grad_output),
         torch.from_numpy(bounds[:1]), torch.from_numpy(bounds[1:]))
-    return Case("fake_quant_int8_affine", [device], [x, bounds, grad_output],
+    return Case("fake_quant_int8_affine", [device, device], [x, bounds, grad_output],
                 _answers(output, gradient))
 
 

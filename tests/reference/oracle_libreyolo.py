@@ -1,7 +1,8 @@
 """LibreYOLO itself, as it computes on a CPU, and the same code under the rules by which a GPU differs.
 
-The rules of a GPU are not run on one: the real functions run with three of their parts replaced by
-models of what PyTorch and LibreYOLO's Triton kernels do there.
+The rules of a GPU are not run on one: the real functions run with four of their parts replaced by
+models of what PyTorch and LibreYOLO's Triton kernels do there. docs/kernels.md says from where that is
+known.
 """
 
 import contextlib
@@ -61,6 +62,12 @@ def _cuda_per_channel(weight, scale, _zero_point, axis, _lowest, _highest):
     return _CudaPerChannel.apply(weight, scale, axis)
 
 
+def _cuda_per_tensor(x, scale, zero_point, lowest, highest, quantise=torch.fake_quantize_per_tensor_affine):
+    """fake_quantize_per_tensor_affine where NaN becomes an integer as on CUDA: 0. x86 has made the lowest of it,
+    which no other zero point is."""
+    return quantise(x, scale, torch.where(zero_point < lowest, 0, zero_point), lowest, highest)
+
+
 def _triton_e8m0_scale(amax):
     """The power of two from the exponent field, as LibreYOLO's Triton kernels read it."""
     clamped = amax.clamp(min=1e-30)
@@ -77,6 +84,7 @@ def rules(device):
         return
     with mock.patch.object(torch.Tensor, "__truediv__", _cuda_true_divide), \
             mock.patch.object(torch, "fake_quantize_per_channel_affine", _cuda_per_channel), \
+            mock.patch.object(torch, "fake_quantize_per_tensor_affine", _cuda_per_tensor), \
             mock.patch.object(fake_quant, "_e8m0_scale", _triton_e8m0_scale):
         yield
 

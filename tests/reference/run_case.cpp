@@ -62,12 +62,16 @@ std::vector<Bytes> int8_per_channel(const Case& given) {
   return {bytes_of(output), bytes_of(gradient)};
 }
 
-// scalar division; x, (lo, hi), grad_output
+// scalar division, NaN as an integer; x, (lo, hi), grad_output
 std::vector<Bytes> int8_affine(const Case& given) {
   const Floats x = floats_at(given, 0);
   const Floats range = floats_at(given, 1);
   const slots::FakeQuantInt8Affine call{
-      .x = x, .lo = range.at(0), .hi = range.at(1), .scalar_division = division_at(given, 0)};
+      .x = x,
+      .lo = range.at(0),
+      .hi = range.at(1),
+      .scalar_division = division_at(given, 0),
+      .nan_as_integer = static_cast<slots::NanAsInteger>(given.numbers.at(1))};
   Floats output(x.size());
   Floats gradient(x.size());
   reference::fake_quant_int8_affine(call, output);
