@@ -19,10 +19,11 @@
  *     row-major and dense but for scales, whose strides are free where nothing is said. Another
  *     layout is LYK_NOT_ELIGIBLE, and so are more than eight dimensions.
  *  4. The bits are those of LibreYOLO's reference on the tensors' device. Host tensors: PyTorch on
- *     a CPU, which divides a tensor by a number as IEEE 754 does. CUDA tensors: PyTorch on CUDA,
- *     which multiplies with the number's reciprocal there; docs/kernels.md says what is known of it
- *     and from where. kernels/reference states every formula, one rounding a line. All
- *     implementations of a slot agree on a device, and are deterministic.
+ *     x86, which divides a tensor by a number as IEEE 754 does, and the same bits on every other
+ *     processor; PyTorch has not been looked at there. CUDA tensors: PyTorch on CUDA, which
+ *     multiplies with the number's reciprocal there; docs/kernels.md says what is known of it and
+ *     from where. kernels/reference states every formula, one rounding a line. All implementations
+ *     of a slot agree on a device, and are deterministic.
  *  5. What LibreYOLO raises for is LYK_INVALID_ARGUMENT, and the text begins with the argument that
  *     is wrong: "scale: 3 elements, and weight has 4 channels". What it computes and this library
  *     does not is LYK_NOT_ELIGIBLE.
@@ -69,7 +70,7 @@ LYK_API int lyk_quantization_workspace_bytes(const char* slot,
  *
  * Backward: grad_weight = grad_output * (1 where the code needed no clipping, else 0).
  * What is too large for a 64-bit integer has the code that PyTorch gives it on that device: -128 on
- * a CPU, 127 or -128 on CUDA. Source: kernels/reference/fake_quant_int8_per_channel.hpp. */
+ * x86, 127 or -128 on CUDA. Source: kernels/reference/fake_quant_int8_per_channel.hpp. */
 enum {
   LYK_FAKE_QUANT_INT8_PER_CHANNEL_WEIGHT = 0,
   LYK_FAKE_QUANT_INT8_PER_CHANNEL_SCALE = 1,  /* optional */
@@ -97,7 +98,7 @@ typedef struct lyk_fake_quant_int8_per_channel_parameters {
  *
  * Backward: grad_x = grad_output * (1 where the code needed no clipping, else 0).
  * From an infinite lo the zero point is NaN and becomes an integer as PyTorch makes one of it on
- * that device: -2^31 on a CPU, 0 on CUDA. Source: kernels/reference/fake_quant_int8_affine.hpp. */
+ * that device: -2^31 on x86, 0 on CUDA. Source: kernels/reference/fake_quant_int8_affine.hpp. */
 enum {
   LYK_FAKE_QUANT_INT8_AFFINE_X = 0,
   LYK_FAKE_QUANT_INT8_AFFINE_LO = 1,
