@@ -1,7 +1,8 @@
 // Times the kernels of kernels/cpu, one case per line of standard input: prints the seconds of one
 // call, by the clock on the wall and in processor time, as a mean of some 50 ms.
 // bench/cpu_kernels.py asks it and bench/torch_kernels.py, which knows the same cases, in turns.
-// --list prints the names of the cases instead.
+//   --write FOLDER   instead writes the inputs of the cases that both know, and what comes of them,
+//                    for the other one to read: plain numbers, a file for each tensor
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -19,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/scenes.hpp"
 #include "kernels/cpu/fake_quant_fp4.hpp"
 #include "kernels/cpu/fake_quant_fp8.hpp"
 #include "kernels/cpu/fake_quant_int8_affine.hpp"
@@ -33,12 +37,21 @@ namespace {
 
 using namespace lyk;
 using Floats = std::vector<float>;
-using Call = std::function<void()>;
 
-// ---- 1 Mi elements for the quantization slots
+struct Case {
+  std::function<void()> call;
+  std::vector<const Floats*> results;
+};
+using Cases = std::map<std::string, Case>;
+
+// ---- the quantization slots
 
 constexpr std::size_t side = 1024;
-constexpr std::size_t elements = side * side;
+// 1 Mi elements.
+constexpr std::size_t all_rows = side;
+// As few as stay in a thread's second-level cache, in and out, but so many that the time is not
+// that of the call.
+constexpr std::size_t cached_rows = 32;
 
 Floats normal_floats(std::size_t count, float deviation = 1) {
   std::mt19937 generator{1};  // NOLINT(cert-msc32-c,cert-msc51-cpp): replayed
@@ -67,9 +80,11 @@ std::vector<std::uint8_t> bytes(std::size_t count) {
 }
 
 struct Tensors {
+  std::size_t rows;
+  std::size_t elements = rows * side;
   Floats x = normal_floats(elements);
   Floats output = Floats(elements);
-  Floats row_scales = Floats(side, 0.01F);
+  Floats row_scales = Floats(rows, 0.01F);
   Floats group_scales = Floats(elements / 64, 0.1F);
   Floats one_scale = Floats(1, 0.01F);
   std::vector<std::uint8_t> payload = bytes(elements / 2);
@@ -84,46 +99,46 @@ struct Recipe {
 };
 constexpr std::array recipes{Recipe{4, 128}, Recipe{2, 64}};
 
-void add_quantization(std::map<std::string, Call>& cases, Tensors& t, const cpu::Execution& on) {
-  const slots::ChannelAxis rows{.channels = side, .inner = side};
-  const slots::ChannelAxis whole{.inner = elements};
-  cases["fake_quant_int8_affine"] = [&t, on] {
-    fake_quant_int8_affine({.x = t.x, .lo = -2.5F, .hi = 3.25F}, t.output, on);
+void add_quantization(Cases& cases, Tensors& t, const cpu::Execution& on) {
+  const slots::ChannelAxis rows{.channels = t.rows, .inner = side};
+  const slots::ChannelAxis whole{.inner = t.elements};
+  const auto add = [&](const std::string& name, std::function<void()> call) {
+    cases[name] = {std::move(call), {&t.output}};
   };
-  cases["fake_quant_int8_per_channel"] = [&t, on, rows] {
-    fake_quant_int8_per_channel({.weight = t.x, .axis = rows}, t.output, on);
-  };
-  cases["fake_quant_fp8 per tensor"] = [&t, on, whole] {
+  add("fake_quant_int8_affine",
+      [&t, on] { fake_quant_int8_affine({.x = t.x, .lo = -2.5F, .hi = 3.25F}, t.output, on); });
+  add("fake_quant_int8_per_channel",
+      [&t, on, rows] { fake_quant_int8_per_channel({.weight = t.x, .axis = rows}, t.output, on); });
+  add("fake_quant_fp8 per tensor", [&t, on, whole] {
     fake_quant_fp8({.x = t.x, .axis = whole, .scale = t.one_scale}, t.output, on);
-  };
-  cases["fake_quant_fp8 per channel"] = [&t, on, rows] {
+  });
+  add("fake_quant_fp8 per channel", [&t, on, rows] {
     fake_quant_fp8({.x = t.x, .axis = rows, .scale = t.row_scales}, t.output, on);
-  };
+  });
   for (const Recipe& recipe : recipes)
-    cases["fake_quant_int_grouped " + std::to_string(recipe.bits) + " bits"] = [&t, on, recipe] {
+    add("fake_quant_int_grouped " + std::to_string(recipe.bits) + " bits", [&t, on, recipe] {
       fake_quant_int_grouped({.weight = t.x,
-                              .rows = side,
+                              .rows = t.rows,
                               .columns = side,
                               .bits = recipe.bits,
                               .group_size = recipe.group_size},
                              t.output, on);
-    };
-  cases["fake_quant_nvfp4_weight"] = [&t, on] {
-    fake_quant_nvfp4_weight({.weight = t.x, .rows = side, .columns = side, .tensor_amax = 4},
+    });
+  add("fake_quant_nvfp4_weight", [&t, on] {
+    fake_quant_nvfp4_weight({.weight = t.x, .rows = t.rows, .columns = side, .tensor_amax = 4},
                             t.output, on);
-  };
-  cases["fake_quant_nvfp4_dynamic"] = [&t, on] {
-    fake_quant_nvfp4_dynamic({.x = t.x, .rows = side, .columns = side}, t.output, on);
-  };
-  cases["fake_quant_mxfp4"] = [&t, on] {
-    fake_quant_mxfp4({.x = t.x, .rows = side, .columns = side}, t.output, on);
-  };
+  });
+  add("fake_quant_nvfp4_dynamic", [&t, on] {
+    fake_quant_nvfp4_dynamic({.x = t.x, .rows = t.rows, .columns = side}, t.output, on);
+  });
+  add("fake_quant_mxfp4",
+      [&t, on] { fake_quant_mxfp4({.x = t.x, .rows = t.rows, .columns = side}, t.output, on); });
   for (const Recipe& recipe : recipes)
-    cases["unpack_int_grouped " + std::to_string(recipe.bits) + " bits"] = [&t, on, recipe] {
+    add("unpack_int_grouped " + std::to_string(recipe.bits) + " bits", [&t, on, recipe] {
       const std::size_t row_bytes = side * recipe.bits / 8;
       const std::size_t groups = side / recipe.group_size;
-      unpack_int_grouped({.payload = std::span{t.payload}.first(side * row_bytes),
-                          .rows = side,
+      unpack_int_grouped({.payload = std::span{t.payload}.first(t.rows * row_bytes),
+                          .rows = t.rows,
                           .row_bytes = row_bytes,
                           .columns = side,
                           .bits = recipe.bits,
@@ -132,29 +147,58 @@ void add_quantization(std::map<std::string, Call>& cases, Tensors& t, const cpu:
                                     .row_stride = static_cast<std::ptrdiff_t>(groups),
                                     .group_stride = 1}},
                          t.output, on);
-    };
-  cases["unpack_nvfp4"] = [&t, on] {
+    });
+  add("unpack_nvfp4", [&t, on] {
     unpack_nvfp4({.payload = t.payload,
-                  .rows = side,
+                  .rows = t.rows,
                   .blocks = side / 16,
                   .columns = side,
                   .block_scale_e4m3 = t.block_scales,
                   .tensor_amax = 4},
                  t.output, on);
-  };
+  });
 }
+
+// The same on tensors that stay in the caches of the threads, each of which has its own: again and
+// again, until as many elements are done.
+class Cached {
+public:
+  explicit Cached(cpu::Workers& workers)
+      : workers_(workers), tensors_(workers.threads(), Tensors{.rows = cached_rows}) {
+    for (Tensors& tensors : tensors_)
+      add_quantization(of_threads_.emplace_back(), tensors, {.workers = alone_});
+  }
+
+  // Which live as long as this.
+  void add_to(Cases& cases) const {
+    for (const auto& [name, first] : of_threads_.front())
+      cases[name + ", in the cache"].call = [this, name = name] {
+        workers_.run(of_threads_.size(), [&](std::size_t thread, std::size_t) {
+          const Case& own = of_threads_[thread].at(name);
+          for (std::size_t i = 0; i < all_rows / cached_rows; i += of_threads_.size())
+            own.call();
+        });
+      };
+  }
+
+private:
+  cpu::Workers& workers_;
+  cpu::Workers alone_{1};
+  std::vector<Tensors> tensors_;
+  std::vector<Cases> of_threads_;
+};
 
 // What a kernel can do at best that reads and writes so many bytes per element: one copy, on as
 // many threads.
-void add_copies(std::map<std::string, Call>& cases, Tensors& t, const cpu::Execution& on) {
+void add_copies(Cases& cases, Tensors& t, const cpu::Execution& on) {
   struct Copy {
     const char* name;
     std::size_t floats;
   };
   for (const Copy& copy :
-       {Copy{"copy 8 bytes", elements}, Copy{"copy 4.5 bytes", elements * 9 / 16},
-        Copy{"copy 4.25 bytes", elements * 17 / 32}})
-    cases[copy.name] = [&t, on, floats = copy.floats] {
+       {Copy{"copy 8 bytes", t.elements}, Copy{"copy 4.5 bytes", t.elements * 9 / 16},
+        Copy{"copy 4.25 bytes", t.elements * 17 / 32}})
+    cases[copy.name].call = [&t, on, floats = copy.floats] {
       cpu::for_each_range({.count = floats}, on.workers, [&](std::size_t first, std::size_t last) {
         std::memcpy(t.output.data() + first, t.x.data() + first, (last - first) * sizeof(float));
       });
@@ -168,13 +212,17 @@ struct Attention {
   std::vector<std::int64_t> shapes;
   Floats value, locations, weights, output, grad_output, grad_value, grad_locations, grad_weights;
 
-  Attention(const slots::MsDeformAttnSizes& given, const std::vector<std::int64_t>& sides)
-      : sizes(given) {
-    for (const std::int64_t length : sides) {
+  explicit Attention(const bench::Scene& scene)
+      : sizes{.batch = 1,
+              .heads = scene.heads,
+              .channels = scene.channels,
+              .queries = scene.queries,
+              .levels = scene.sides.size(),
+              .points = scene.points} {
+    for (const std::int64_t length : scene.sides) {
       shapes.insert(shapes.end(), {length, length});
       sizes.cells += static_cast<std::size_t>(length * length);
     }
-    sizes.levels = sides.size();
     const std::size_t outputs = sizes.batch * sizes.queries * sizes.heads * sizes.channels;
     value = normal_floats(sizes.batch * sizes.cells * sizes.heads * sizes.channels);
     locations = uniform_floats(2 * sizes.samples());
@@ -204,26 +252,69 @@ struct Attention {
   }
 };
 
-void add_attention(std::map<std::string, Call>& cases,
+void add_attention(Cases& cases,
                    std::map<std::string, Attention>& scenes,
                    const cpu::Execution& on) {
-  const slots::MsDeformAttnSizes many{
-      .batch = 1, .heads = 8, .channels = 32, .queries = 8400, .points = 4};
-  slots::MsDeformAttnSizes few = many;
-  few.queries = 300;
-  const slots::MsDeformAttnSizes rf_detr{
-      .batch = 1, .heads = 16, .channels = 16, .queries = 300, .points = 2};
-  scenes.emplace("encoder", Attention{many, {80, 40, 20}});
-  scenes.emplace("decoder", Attention{few, {80, 40, 20}});
-  scenes.emplace("RF-DETR", Attention{rf_detr, {36}});
   for (auto& [name, scene] : scenes) {
-    cases["ms_deform_attn forward, " + name] = [&scene = scene, on] { scene.forward(on); };
-    cases["ms_deform_attn forward and backward, " + name] = [&scene = scene, on] {
-      scene.forward(on);
-      scene.backward(on);
-    };
+    cases["ms_deform_attn forward, " + name] = {[&scene = scene, on] { scene.forward(on); },
+                                                {&scene.output}};
+    cases["ms_deform_attn forward and backward, " + name] = {
+        [&scene = scene, on] {
+          scene.forward(on);
+          scene.backward(on);
+        },
+        {&scene.output, &scene.grad_value, &scene.grad_locations, &scene.grad_weights}};
   }
 }
+
+// ---- what the other side reads
+
+class Folder {
+public:
+  explicit Folder(std::filesystem::path path) : path_(std::move(path)) {}
+
+  template <typename Number>
+  void write(const std::string& name, const std::vector<Number>& numbers) const {
+    std::ofstream file;
+    file.exceptions(std::ios::badbit | std::ios::failbit);  // which end the program
+    file.open(path_ / name, std::ios::binary);
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): bytes of plain numbers
+    file.write(reinterpret_cast<const char*>(numbers.data()),
+               static_cast<std::streamsize>(numbers.size() * sizeof(Number)));
+    file.close();
+  }
+
+private:
+  std::filesystem::path path_;
+};
+
+void write_inputs(const Folder& folder,
+                  const Tensors& tensors,
+                  const std::map<std::string, Attention>& scenes) {
+  folder.write("x", tensors.x);
+  folder.write("row_scales", tensors.row_scales);
+  folder.write("group_scales", tensors.group_scales);
+  folder.write("one_scale", tensors.one_scale);
+  folder.write("payload", tensors.payload);
+  folder.write("block_scales", tensors.block_scales);
+  for (const auto& [name, scene] : scenes) {
+    folder.write(name + " value", scene.value);
+    folder.write(name + " locations", scene.locations);
+    folder.write(name + " weights", scene.weights);
+    folder.write(name + " grad_output", scene.grad_output);
+  }
+}
+
+// Each as "CASE 0", "CASE 1".
+void write_results(const Folder& folder, const Cases& cases) {
+  for (const auto& [name, each] : cases) {
+    each.call();
+    for (std::size_t i = 0; i < each.results.size(); ++i)
+      folder.write(name + " " + std::to_string(i), *each.results[i]);
+  }
+}
+
+// ---- time
 
 struct Seconds {
   double wall = 0;
@@ -236,7 +327,7 @@ double now(clockid_t clock) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-Seconds seconds_of(const Call& call) {
+Seconds seconds_of(const std::function<void()>& call) {
   constexpr double enough_s = 0.05;
   call();
   const Seconds begin{.wall = now(CLOCK_MONOTONIC), .processor = now(CLOCK_PROCESS_CPUTIME_ID)};
@@ -256,24 +347,29 @@ int main(int argc, char** argv) {
   cpu::Workers workers{
       cpu::granted_threads(cpu::parse_omp_num_threads(wished == nullptr ? "" : wished))};
   const cpu::Execution on{.workers = workers};
-  Tensors tensors;
+  Tensors tensors{.rows = all_rows};
+  const Cached cached{workers};
   std::map<std::string, Attention> scenes;
-  std::map<std::string, Call> cases;
+  for (const bench::Scene& scene : bench::read_scenes())
+    scenes.emplace(scene.name, Attention{scene});
+  Cases cases;
   add_quantization(cases, tensors, on);
-  add_copies(cases, tensors, on);
   add_attention(cases, scenes, on);
-  if (argc > 1 && std::string_view{argv[1]} == "--list") {
-    for (const auto& [name, call] : cases)
-      std::printf("%s\n", name.c_str());
+  if (argc == 3 && std::string_view{argv[1]} == "--write") {
+    const Folder folder{argv[2]};
+    write_inputs(folder, tensors, scenes);
+    write_results(folder, cases);
     return 0;
   }
+  cached.add_to(cases);
+  add_copies(cases, tensors, on);
   for (std::string name; std::getline(std::cin, name);) {
     const auto found = cases.find(name);
     if (found == cases.end()) {
       (void)std::fprintf(stderr, "cpu_kernels_bench: no case '%s'\n", name.c_str());
       return 2;
     }
-    const Seconds seconds = seconds_of(found->second);
+    const Seconds seconds = seconds_of(found->second.call);
     std::printf("%.9f %.9f\n", seconds.wall, seconds.processor);
     (void)std::fflush(stdout);
   }
