@@ -17,11 +17,12 @@ namespace {
 
 using parity::Implementation;
 
-constexpr std::array<Option, 1> options{{
+constexpr std::array<Option, 2> options{{
     {.name = "implementation",
      .value = "NAME",
      .help = "hub, cuda or cpu; default: hub where pins name the slot, else cuda, or cpu without a "
              "GPU"},
+    set_option,
 }};
 
 constexpr std::array<Example, 4> examples{{
@@ -134,10 +135,12 @@ Result<Report> run_parity_command(const Invocation& invocation) {
   LYK_TRY_ASSIGN(const SlotName slot, SlotName::parse(invocation.arguments.positionals().front()));
   LYK_TRY_ASSIGN(const parity::Set* set, find_set(slot));
   LYK_TRY_ASSIGN(const Implementation implementation, choose_implementation(invocation, slot));
+  LYK_TRY_ASSIGN(const parity::Extent extent, parse_extent(invocation.arguments));
   std::optional<client::Connection> connection;  // made where there is a GPU to ask for
   const ParityAsked asked{.invocation = invocation,
                           .set = *set,
                           .implementation = implementation,
+                          .extent = extent,
                           .resolve = [&](const Device& device) -> Result<client::ResolvedImage> {
                             if (!connection) {
                               LYK_TRY_ASSIGN(client::Connection made, connect(invocation));

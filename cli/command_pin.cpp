@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<Option, 7> options{{
+constexpr std::array<Option, 8> options{{
     {.name = "repo", .value = "OWNER/NAME", .help = "repo on the Hub; required"},
     {.name = "revision", .value = "REVISION", .help = "commit, tag, branch or version; required"},
     {.name = "type",
@@ -39,6 +39,7 @@ constexpr std::array<Option, 7> options{{
     {.name = "output", .value = "FILE", .help = "where to write the pin; - is stdout"},
     {.name = "system", .value = "", .help = "write to /etc/libreyolo-kernels/pins.d, as root"},
     {.name = "force", .value = "", .help = "replace a pin of another repo too"},
+    set_option,
 }};
 
 constexpr std::array<Example, 2> examples{{
@@ -61,6 +62,7 @@ struct Target {
 struct Request {
   wire::ProbeCall call;
   Target target;
+  parity::Extent extent;
   std::optional<ExistingPin> existing;
 };
 
@@ -163,12 +165,14 @@ Result<Request> parse_request(const Invocation& invocation) {
     repo_types.push_back(repo_type);
   }
   LYK_TRY_ASSIGN(Target target, parse_target(invocation, slot));
+  LYK_TRY_ASSIGN(const parity::Extent extent, parse_extent(arguments));
   Request request{.call = {.slot = std::move(slot),
                            .repo = std::move(repo),
                            .revision = std::move(revision),
                            .repo_types = std::move(repo_types),
                            .abi = arguments.value("abi")},
                   .target = std::move(target),
+                  .extent = extent,
                   .existing = std::nullopt};
   if (request.target.kind == Target::Kind::stdout_stream)
     return request;
@@ -243,6 +247,7 @@ Result<Parity> demand_parity(const Invocation& invocation,
   auto runs = run_parity({.invocation = invocation,
                           .set = *set,
                           .implementation = parity::Implementation::hub,
+                          .extent = request.extent,
                           .resolve = [&](const Device& device) {
                             return resolve_candidate(connection, slot, reply, device);
                           }});

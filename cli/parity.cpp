@@ -11,13 +11,6 @@ namespace lyk::cli {
 
 namespace {
 
-// How the driver of a machine without a GPU, which interprets device code, names its devices.
-constexpr std::string_view stand_in_prefix = "softcuda ";
-
-parity::Extent extent_for(const client::MachineGpu& gpu) {
-  return gpu.name.starts_with(stand_in_prefix) ? parity::Extent::small : parity::Extent::whole;
-}
-
 // Hands out the image that was received, once: the registry asks for it at the first call.
 client::ImageSource source_of(client::ResolvedImage image) {
   auto held = std::make_shared<std::optional<client::ResolvedImage>>(std::move(image));
@@ -53,6 +46,7 @@ Result<std::vector<ParityRun>> places_of(const ParityAsked& asked) {
   if (asked.implementation == parity::Implementation::cpu) {
     ParityRun& run = out.emplace_back();
     run.implementation = asked.implementation;
+    run.extent = asked.extent;
     run.processors = client::describe_processors();
     return out;
   }
@@ -61,7 +55,7 @@ Result<std::vector<ParityRun>> places_of(const ParityAsked& asked) {
   for (client::MachineGpu& gpu : gpus) {
     ParityRun& run = out.emplace_back();
     run.implementation = asked.implementation;
-    run.extent = extent_for(gpu);
+    run.extent = asked.extent;
     run.gpu = std::move(gpu);
   }
   return out;
@@ -84,23 +78,20 @@ void run_case(Seat& seat, const parity::Case& which) {
   seat.runner.reset();  // what failed is off, and a context that is lost stays so
 }
 
-// The large cases are made once for all places of an extent.
+// The large cases are made once for all places.
 void run_cases(const ParityAsked& asked, std::vector<Seat>& seats) {
   ProgressPrinter printer{asked.invocation.terminal, asked.invocation.progress()};
   const std::size_t count = asked.set.count(asked.implementation);
-  for (std::size_t index = 0; index < count; ++index)
-    for (const parity::Extent extent : {parity::Extent::whole, parity::Extent::small}) {
-      const auto takes_part = [&](const Seat& seat) {
-        return seat.run.extent == extent && seat.runner;
-      };
-      if (std::none_of(seats.begin(), seats.end(), takes_part))
-        continue;
-      printer.show_step(str(asked.set.slot, "  comparing case ", index + 1, " of ", count));
-      const parity::Case which = asked.set.make(index, extent, asked.implementation);
-      for (Seat& seat : seats)
-        if (takes_part(seat))
-          run_case(seat, which);
-    }
+  const auto takes_part = [](const Seat& seat) { return seat.runner.has_value(); };
+  for (std::size_t index = 0; index < count; ++index) {
+    if (std::none_of(seats.begin(), seats.end(), takes_part))
+      return;
+    printer.show_step(str(asked.set.slot, "  comparing case ", index + 1, " of ", count));
+    const parity::Case which = asked.set.make(index, asked.extent, asked.implementation);
+    for (Seat& seat : seats)
+      if (takes_part(seat))
+        run_case(seat, which);
+  }
 }
 
 // "beyond the tolerance of 1e-05 + 1e-04 * |expected|".
@@ -147,6 +138,17 @@ double ParityRun::greatest_error() const {
     for (const parity::Verdict& verdict : each.verdicts)
       out = std::max(out, verdict.difference.greatest_error);
   return out;
+}
+
+Result<parity::Extent> parse_extent(const Arguments& arguments) {
+  const auto asked = arguments.value(set_option.name);
+  if (!asked)
+    return parity::Extent::whole;
+  for (const parity::Extent extent : {parity::Extent::whole, parity::Extent::small})
+    if (*asked == parity::name(extent))
+      return extent;
+  return Error{Code::invalid_argument,
+               str("option --set: ", quoted(*asked), " is neither whole nor small")};
 }
 
 Result<std::vector<ParityRun>> run_parity(const ParityAsked& asked) {

@@ -48,9 +48,17 @@ struct ParityAsked {
   const Invocation& invocation;
   const parity::Set& set;
   parity::Implementation implementation;
+  parity::Extent extent = parity::Extent::whole;
   // Of `hub`: what a process with that device would be handed.
   std::function<Result<client::ResolvedImage>(const Device& device)> resolve{};
 };
+
+// The option --set of commands that run a set, and what was asked by it.
+inline constexpr Option set_option{
+    .name = "set",
+    .value = "whole|small",
+    .help = "how much of the parity set; default: whole. small is for a stand-in for a GPU"};
+Result<parity::Extent> parse_extent(const Arguments& arguments);
 
 // Each GPU in the order of its number; of `cpu`, which needs none, the processors. Errors: as
 // client::list_gpus.

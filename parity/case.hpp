@@ -20,7 +20,7 @@
 namespace lyk::parity {
 
 // `small` is for a stand-in that interprets device code, some ten thousand times slower than a GPU:
-// the same cases with fewer images and queries.
+// the same cases with fewer images and queries. Whoever runs a set says which.
 enum class Extent { whole, small };
 std::string_view name(Extent extent);
 

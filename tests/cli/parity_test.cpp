@@ -76,5 +76,18 @@ TEST(Parity, WhatIsAskedForIsNotReplacedBySomethingElse) {
       "are cuda, cpu\n");
 }
 
+TEST(Parity, HowMuchOfASetRunsIsForTheCallerToSay) {
+  const test::Ran small = test::run_cli({"parity", "unpack_nvfp4", "--set", "small", "--json"});
+  EXPECT_EQ(small.exit_code, 0) << small.err;
+  EXPECT_NE(small.out.find(R"("set": "small")"), std::string::npos) << small.out;
+  for (const test::Ran& none :
+       {test::run_cli({"parity", "unpack_nvfp4", "--set", "some"}),
+        test::run_cli({"pin", "ms_deform_attn", "--repo", "a/b", "--revision", "v1", "--output",
+                       "-", "--set", "some"})}) {
+    EXPECT_EQ(none.exit_code, 2);
+    EXPECT_EQ(none.err, "libreyolo-kernels: option --set: 'some' is neither whole nor small\n");
+  }
+}
+
 }  // namespace
 }  // namespace lyk::cli

@@ -19,6 +19,8 @@ OPTIONS.add_argument("--compiled", required=True, help="where the compiled kerne
 SETTINGS, UNITTEST_WORDS = OPTIONS.parse_known_args()
 PROGRAMS = Programs(SETTINGS.cli, SETTINGS.daemon)
 THREE, NO_DRIVER, REFUSED = 3, 7, 8
+FATBIN = Path(SETTINGS.cli).parent.parent / "lib" / "libreyolo_kernels.fatbin"
+SMALL = ("--set", "small")  # device code is interpreted here
 
 
 class Parity(unittest.TestCase):
@@ -45,11 +47,11 @@ class Parity(unittest.TestCase):
         return ran
 
     def pin(self, revision: str, *words: str, **more):
-        return self.run_cli("pin", SLOT, "--repo", REPO, "--revision", revision, "--abi", ABI, *words, **more)
+        return self.run_cli("pin", SLOT, "--repo", REPO, "--revision", revision, "--abi", ABI, *SMALL, *words, **more)
 
     def test_the_honest_kernel_passes_and_its_image_is_recorded(self):
         self.world.pin(pin_text(self.honest, abi=ABI))
-        document = self.run_cli("parity", SLOT, "--json").json()
+        document = self.run_cli("parity", SLOT, "--json", *SMALL).json()
         self.assertTrue(document["passed"])
         (gpu,) = document["gpus"]
         image = self.run_cli("resolve", SLOT, "--arch", "9.0", "--driver", "13.0", "--json").json()["image"]
@@ -62,15 +64,15 @@ class Parity(unittest.TestCase):
 
     def test_what_is_missing_is_fetched_and_said_to_be(self):
         self.world.pin(pin_text(self.honest, abi=ABI))
-        first = self.run_cli("parity", SLOT, "--json")
+        first = self.run_cli("parity", SLOT, "--json", *SMALL)
         self.assertIn("downloading", first.err)
-        self.assertEqual(self.run_cli("parity", SLOT, "--json").err, "")
+        self.assertEqual(self.run_cli("parity", SLOT, "--json", *SMALL).err, "")
 
     def test_the_librarys_own_code_needs_no_pin_and_no_service(self):
         alone = {"LIBREYOLO_KERNELS_SOCKET": "/nowhere/socket", "LIBREYOLO_KERNELS": "off",
                  # The twin of what the stand-in cannot run: its machine code.
-                 "SOFTCUDA_PTX_PATH": str(Path(SETTINGS.cli).parent.parent / "lib" / "libreyolo_kernels.fatbin")}
-        document = self.run_cli("parity", "fake_quant_mxfp4_weight", "--json", **alone).json()
+                 "SOFTCUDA_PTX_PATH": str(FATBIN)}
+        document = self.run_cli("parity", "fake_quant_mxfp4_weight", "--json", *SMALL, **alone).json()
         self.assertEqual((document["implementation"], document["passed"]), ("cuda", True))
         (gpu,) = document["gpus"]
         self.assertEqual((gpu["image"], gpu["arch"], gpu["set"], gpu["greatest_error"]), (None, "9.0", "small", 0))
@@ -84,12 +86,12 @@ class Parity(unittest.TestCase):
 
     def test_a_wrong_corner_is_named_with_what_was_expected(self):
         self.world.pin(pin_text(self.faulty, abi=ABI))
-        ran = self.run_cli("parity", SLOT, exit_code=REFUSED)
+        ran = self.run_cli("parity", SLOT, *SMALL, exit_code=REFUSED)
         self.assertRegex(ran.message, r"^device 0 \(softcuda sm_90\): \d+ of 21 cases differ from the reference; "
                                       r"'two images': forward output 2 x 3 x 8 at \[\d, \d, \d\]: expected -?[\d.e-]+, "
                                       r"got -?[\d.e-]+, \d+ of 48 elements beyond the tolerance of 1e-05 \+ 1e-04 ")
         self.assertIn("parity:          failed", ran.out)
-        document = self.run_cli("parity", SLOT, "--json", exit_code=REFUSED).json()
+        document = self.run_cli("parity", SLOT, "--json", *SMALL, exit_code=REFUSED).json()
         self.assertFalse(document["passed"])
 
     def test_a_driver_that_fails_is_no_machine_without_a_gpu(self):
@@ -111,7 +113,7 @@ class Parity(unittest.TestCase):
         self.assertEqual(told, record)
         self.assertIn(record["image"], {image["sha256"] for file in info["files"] for image in file["images"]})
         self.assertIn("parity:", self.run_cli("info", SLOT).out)
-        self.run_cli("parity", SLOT, "--json")  # and the pin is in force
+        self.run_cli("parity", SLOT, "--json", *SMALL)  # and the pin is in force
 
     def test_a_kernel_that_fails_is_not_pinned_and_the_old_pin_stays(self):
         self.pin("v1")
