@@ -4,7 +4,11 @@
 #include <memory>
 #include <utility>
 
+#include "cli/file.hpp"
+#include "client/fatbin_file.hpp"
 #include "proto/check.hpp"
+#include "proto/hash.hpp"
+#include "proto/limits.hpp"
 #include "proto/text.hpp"
 
 namespace lyk::cli {
@@ -23,6 +27,12 @@ client::ImageSource source_of(client::ResolvedImage image) {
   };
 }
 
+// The file that the kernels will be loaded from, as it is now.
+Result<Digest> hash_of_fatbin(const std::string& path) {
+  LYK_TRY_ASSIGN(const std::vector<std::byte> bytes, read_file(path, limits::image_bytes_max));
+  return sha256(bytes);
+}
+
 Result<parity::Runner> open_runner(const ParityAsked& asked, ParityRun& run) {
   parity::Subject subject{.slot = std::string{asked.set.slot},
                           .implementation = std::string{parity::name(asked.implementation)},
@@ -36,6 +46,11 @@ Result<parity::Runner> open_runner(const ParityAsked& asked, ParityRun& run) {
     LYK_TRY_ASSIGN(client::ResolvedImage image, asked.resolve(run.gpu->device));
     run.image = image.reply.image.sha256;
     subject.images = source_of(std::move(image));
+  }
+  if (asked.implementation == parity::Implementation::cuda) {
+    subject.fatbin = client::find_fatbin();
+    if (const auto hash = hash_of_fatbin(subject.fatbin))
+      run.fatbin = *hash;  // else the first case says what is wrong with the file
   }
   return parity::Runner::open(std::move(subject));
 }

@@ -36,6 +36,7 @@ struct ParityRun {
   client::Processors processors;
   parity::Extent extent = parity::Extent::whole;
   std::optional<Digest> image;    // of `hub`; absent: there was none to run
+  std::optional<Digest> fatbin;   // of `cuda`: the file; absent: it could not be read
   std::vector<ParityCase> cases;  // those that ran to their end
   Result<void> ran;               // why the others did not
 

@@ -61,6 +61,8 @@ bool is_own_code(const ParityRun& run) {
 void add_run(JsonDocument& document, const ParityRun& run) {
   if (is_own_code(run))
     document.member("library", std::string_view{LYK_VERSION});
+  if (run.fatbin)
+    document.member("fatbin", run.fatbin->hex());
   document.member("set", parity::name(run.extent));
   document.member("passed", run.passed());
   document.member("greatest_error",
@@ -101,6 +103,8 @@ void add_place(Facts& facts, const ParityRun& run) {
     facts.add("library", LYK_VERSION);
   else
     facts.add("image", run.image ? run.image->hex() : std::string{"none"});
+  if (run.fatbin)
+    facts.add("fatbin", run.fatbin->hex());
   if (!run.gpu)
     return;
   facts.add("arch", run.gpu->device.arch.capability());

@@ -10,6 +10,8 @@ namespace lyk::cli::test {
 
 inline constexpr std::string_view image =
     "cbc376bc4b7547cfcf91b256f459bbfce4133c9f3bd98ff1cabec785f6860111";
+inline constexpr std::string_view fatbin =
+    "0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8";
 
 // A run of one case with one output of one element.
 inline ParityRun run_on(std::int32_t number,
@@ -46,6 +48,7 @@ inline ParityRun own_code_on_gpu(std::size_t wrong = 0) {
   ParityRun run = run_on(0, "9.0", 0, wrong);
   run.implementation = parity::Implementation::cuda;
   run.image.reset();
+  run.fatbin = Digest::parse(fatbin).value();
   run.cases[0].verdicts[0].gate = parity::bit_for_bit;
   run.cases[0].verdicts[0].difference.got = wrong == 0 ? 0 : -0.0;
   return run;
@@ -55,6 +58,7 @@ inline ParityRun on_processors(std::size_t wrong = 0) {
   ParityRun run = own_code_on_gpu(wrong);
   run.implementation = parity::Implementation::cpu;
   run.gpu.reset();
+  run.fatbin.reset();
   run.processors = {.instructions = "avx2", .threads = 8};
   return run;
 }

@@ -2,6 +2,7 @@
 or the pin stays as it was. The repository has an honest kernel on the branch v1 and one with a wrong corner on v2."""
 
 import argparse
+import hashlib
 import os
 import sys
 import tempfile
@@ -77,6 +78,7 @@ class Parity(unittest.TestCase):
         (gpu,) = document["gpus"]
         self.assertEqual((gpu["image"], gpu["arch"], gpu["set"], gpu["greatest_error"]), (None, "9.0", "small", 0))
         self.assertRegex(gpu["library"], r"^\d+\.\d+\.\d+$")
+        self.assertEqual(gpu["fatbin"], hashlib.sha256(FATBIN.read_bytes()).hexdigest())
 
     def test_the_processors_are_compared_without_a_gpu(self):
         document = self.run_cli("parity", "unpack_int_grouped", "--json", LD_LIBRARY_PATH="").json()
