@@ -6,9 +6,9 @@
 // A level of height H and width W is interpolated bilinearly between the centres of its cells, zero
 // outside: locations 0 and 1 are the outer edges of the first and last cell, which is PyTorch's
 // grid_sample with align_corners=False and padding_mode='zeros'. LibreYOLO registers no reference
-// for this slot; the operations and their order are those of the compiled Deformable-DETR kernel,
-// so that fp32 can be compared with it bit for bit in forward. In fma notation, one rounding each,
-// per (b, q, h) with l and p ascending:
+// for this slot; the operations and their order are those that nvcc 13.0 makes of the source of the
+// Deformable-DETR kernel, decoded from machine code, so that forward of fp32 is that bit for bit.
+// In fma notation, one rounding each, per (b, q, h) with l and p ascending:
 //   y = fma(location_y, H, -0.5); x = fma(location_x, W, -0.5)
 //   the sample counts only if -1 < y < H and -1 < x < W, and so not if one of them is NaN, and
 //   never in a level without cells
