@@ -1,5 +1,5 @@
-// Codes are spread over the lanes from a word: every pair of lanes gets the word and shifts down
-// the bits that are its own.
+// Codes are spread over the lanes from a word: every lane, or every pair of lanes where the word is
+// longer than one, gets the word and shifts down the bits that are its own.
 #include "kernels/cpu/unpack.hpp"
 
 #include <algorithm>
@@ -43,6 +43,23 @@ struct Codes {
 #if HWY_TARGET != HWY_SCALAR
   // One code per lane, the first from the lowest bits.
   static HWY_INLINE Bits vector(const std::uint8_t* bytes) {
+    if constexpr (lanes >= 8 && lanes * bits <= 32)
+      return of_one_word(bytes);
+    else
+      return of_pairs(bytes);
+  }
+
+private:
+  static HWY_INLINE Bits of_one_word(const std::uint8_t* bytes) {
+    const hn::RebindToUnsigned<BitsTag> words;
+    std::uint32_t word = 0;
+    std::memcpy(&word, bytes, lanes / per_byte);
+    const auto shifts = hn::Mul(hn::Iota(words, 0), hn::Set(words, std::uint32_t{bits}));
+    const auto codes = hn::And(hn::Set(words, word) >> shifts, hn::Set(words, mask));
+    return hn::BitCast(BitsTag{}, codes);
+  }
+
+  static HWY_INLINE Bits of_pairs(const std::uint8_t* bytes) {
     const hn::RepartitionToWide<BitsTag> pairs;
     std::uint64_t word = 0;
     std::memcpy(&word, bytes, lanes / per_byte);
@@ -73,16 +90,28 @@ struct Group {
   HWY_INLINE void one(std::size_t column) const {
     output[column] = static_cast<float>(Format::one(row, column) - zero_code) * scale;
   }
+#if HWY_TARGET != HWY_SCALAR
+  // Where a vector holds what every code stands for, a code is looked up.
+  static constexpr bool has_table = lanes >= 8 && lanes > Format::mask;
+  HWY_INLINE Floats values(Bits codes) const {
+    const Bits centred = hn::Sub(codes, hn::Set(BitsTag{}, zero_code));
+    return hn::Mul(hn::ConvertTo(FloatTag{}, centred), all(scale));
+  }
+#endif
   HWY_INLINE void columns(std::size_t column, std::size_t count) const {
     const std::size_t end = column + count;
 #if HWY_TARGET != HWY_SCALAR
     const FloatTag d;
     for (; column < end && column % Format::per_byte != 0; ++column)
       one(column);
+    const Floats all_values = values(hn::Iota(BitsTag{}, 0));
     for (; column + lanes <= end; column += lanes) {
       const Bits codes = Format::vector(row + column / Format::per_byte);
-      const Bits values = hn::Sub(codes, hn::Set(BitsTag{}, zero_code));
-      hn::StoreU(hn::Mul(hn::ConvertTo(d, values), all(scale)), d, output + column);
+      if constexpr (has_table)
+        hn::StoreU(hn::TableLookupLanes(all_values, hn::IndicesFromVec(d, codes)), d,
+                   output + column);
+      else
+        hn::StoreU(values(codes), d, output + column);
     }
 #endif
     for (; column < end; ++column)
