@@ -173,11 +173,8 @@ public:
   void add_to(Cases& cases) const {
     for (const auto& [name, first] : of_threads_.front())
       cases[name + ", in the cache"].call = [this, name = name] {
-        workers_.run(of_threads_.size(), [&](std::size_t thread, std::size_t) {
-          const Case& own = of_threads_[thread].at(name);
-          for (std::size_t i = 0; i < all_rows / cached_rows; i += of_threads_.size())
-            own.call();
-        });
+        workers_.run(all_rows / cached_rows,
+                     [&](std::size_t, std::size_t worker) { of_threads_[worker].at(name).call(); });
       };
   }
 
