@@ -5,6 +5,7 @@
 
 #include "client/c_interface.hpp"
 #include "client/quantization_layout.hpp"
+#include "kernels/cuda/launch.hpp"
 #include "proto/text.hpp"
 
 namespace lyk::client {
@@ -223,9 +224,11 @@ constexpr std::uint64_t scale_bytes = 4;
 std::uint64_t bytes_of_int8_per_channel(const lyk_arguments& arguments) {
   if (arguments.tensors[LYK_FAKE_QUANT_INT8_PER_CHANNEL_SCALE] != nullptr)
     return 0;
-  const auto axis = channel_axis("weight", *arguments.tensors[0], channel_axis_of(arguments));
+  const auto axis = find_channels(*arguments.tensors[0], channel_axis_of(arguments));
   // What has gaps is taken by nobody.
-  return axis && axis->outer != 1 ? scale_bytes * axis->channels : 0;
+  if (!axis || cuda::channel_scales(nullptr, axis->outer) != cuda::ChannelScales::scattered)
+    return 0;
+  return scale_bytes * axis->channels;
 }
 
 std::uint64_t bytes_of_nvfp4_dynamic(const lyk_arguments& /*arguments*/) {

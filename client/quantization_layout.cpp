@@ -90,9 +90,8 @@ Result<Grouping> grouping(const lyk_int_grouped_parameters& parameters,
 
 }  // namespace
 
-Result<slots::ChannelAxis> channel_axis(std::string_view name,
-                                        const lyk_tensor& tensor,
-                                        std::optional<std::int64_t> axis) {
+std::optional<slots::ChannelAxis> find_channels(const lyk_tensor& tensor,
+                                                std::optional<std::int64_t> axis) {
   // From the innermost dimension outwards, the next is the one whose stride is what lies inside.
   slots::ChannelAxis out{.outer = 1, .channels = 1, .inner = 1};
   std::array<bool, tensor_dimensions_max> is_seen{};
@@ -104,7 +103,7 @@ Result<slots::ChannelAxis> channel_axis(std::string_view name,
                                   (tensor.shape[next] != 1 && stride_of(tensor, next) != inside)))
       ++next;
     if (next == tensor.ndim)
-      return not_taken(name, " has gaps");
+      return std::nullopt;
     is_seen[static_cast<std::size_t>(next)] = true;
     inside *= tensor.shape[next];
     const auto size = static_cast<std::size_t>(tensor.shape[next]);
@@ -116,6 +115,15 @@ Result<slots::ChannelAxis> channel_axis(std::string_view name,
     }
   }
   return slots::joined(out);
+}
+
+Result<slots::ChannelAxis> channel_axis(std::string_view name,
+                                        const lyk_tensor& tensor,
+                                        std::optional<std::int64_t> axis) {
+  const std::optional<slots::ChannelAxis> channels = find_channels(tensor, axis);
+  if (!channels)
+    return not_taken(name, " has gaps");
+  return *channels;
 }
 
 bool lie_alike(const lyk_tensor& a, const lyk_tensor& b) {

@@ -17,7 +17,11 @@
 namespace lyk::client {
 
 // A tensor without gaps, its axes in any order of memory, along one of them; without one, it is one
-// channel, and one channel is in one piece. REQUIRES: elements. Errors: not_eligible.
+// channel, and one channel is in one piece. Nothing: it has gaps. REQUIRES: elements.
+std::optional<slots::ChannelAxis> find_channels(const lyk_tensor& tensor,
+                                                std::optional<std::int64_t> axis);
+
+// The same of what an implementation is to take. Errors: not_eligible.
 Result<slots::ChannelAxis> channel_axis(std::string_view name,
                                         const lyk_tensor& tensor,
                                         std::optional<std::int64_t> axis);

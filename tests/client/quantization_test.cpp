@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/c_interface.hpp"
 #include "client/registry.hpp"
 #include "proto/text.hpp"
 #include "tests/client/empty_calls.hpp"
@@ -389,6 +390,34 @@ TEST(Quantization, IsLeftToOthersWhereFloat64IsAskedFor) {
   ASSERT_TRUE(registry.add(call.slot, mine));
   EXPECT_EQ(run(registry, call), "");
   EXPECT_EQ(calls, 1);
+}
+
+int says_why_and_asks_for_a_workspace(void*, const lyk_arguments*) {
+  client::note("there is no kernel for it");
+  QuantizationCall other{"fake_quant_int8_per_channel"};
+  other.add({3, 4}, Floats(12)).strides = {8, 1};  // gaps
+  other.add_none();
+  other.add_output({3, 4});
+  for (const std::size_t place : {0U, 2U})
+    other.tensor(place).tensor.device = {LYK_DEVICE_CUDA, 0};
+  other.parameters = &other.channel;
+  const auto& slot = *client::find_quantization_slot(other.slot);
+  EXPECT_EQ(client::quantization_workspace_bytes(slot, other.arguments()).value(), 0U);
+  return LYK_NOT_ELIGIBLE;
+}
+
+TEST(Quantization, LeavesWhatAnImplementationHasSaidWhenItAsksForTheSizeOfAWorkspace) {
+  client::Registry registry{with()};
+  QuantizationCall call{"fake_quant_fp8"};
+  fill(call);
+  call.flags = LYK_FP64_SUMS;
+  const lyk_implementation mine{sizeof(mine), 0,      "mine", says_why_and_asks_for_a_workspace,
+                                nullptr,      nullptr};
+  ASSERT_TRUE(registry.add(call.slot, mine));
+  EXPECT_TRUE(
+      run(registry, call)
+          .starts_with("not_eligible: fake_quant_fp8: mine: there is no kernel for it; cuda: "))
+      << run(registry, call);
 }
 
 // The size depends on where the tensors will be.
