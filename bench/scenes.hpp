@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "proto/check.hpp"
+
 namespace lyk::bench {
 
 // Sizes of one image; `sides` are its levels, which are squares.
@@ -20,7 +22,7 @@ struct Scene {
   std::vector<std::int64_t> sides;
 };
 
-// LYK_BENCH_SCENES is bench/scenes.txt, which tells its format.
+// LYK_BENCH_SCENES is bench/scenes.txt, which tells its format. Ends the program if it is another.
 inline std::vector<Scene> read_scenes() {
   std::vector<Scene> scenes;
   std::ifstream file{LYK_BENCH_SCENES};
@@ -32,7 +34,9 @@ inline std::vector<Scene> read_scenes() {
     words >> scene.name >> scene.queries >> scene.heads >> scene.channels >> scene.points;
     for (std::int64_t side = 0; words >> side;)
       scene.sides.push_back(side);
+    LYK_CHECK(!scene.sides.empty());
   }
+  LYK_CHECK(!scenes.empty());
   return scenes;
 }
 
