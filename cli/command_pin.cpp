@@ -362,6 +362,11 @@ Result<Report> run_pin(const Invocation& invocation) {
     report.notes.push_back(str("warning: ", warning));
   for (const std::string& gpu : parity.without_image)
     report.notes.push_back(str("warning: ", gpu, "; it was not compared"));
+  if (request.extent == parity::Extent::small && !parity.runs.empty())
+    report.notes.push_back(
+        str("warning: parity ran the small set alone; before you rely on the pin, "
+            "run 'libreyolo-kernels parity ",
+            request.call.slot.text(), "'"));
   if (request.target.kind == Target::Kind::stdout_stream) {
     report.text = invocation.json() ? as_json(request, candidate) : candidate.text;
     report.notes.push_back(str("parity ", parity_line(parity)));

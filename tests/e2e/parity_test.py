@@ -104,6 +104,7 @@ class Parity(unittest.TestCase):
     def test_pin_writes_the_record_and_the_service_reads_it(self):
         ran = self.pin("v1")
         self.assertRegex(ran.out, r"parity: +passed on 0: softcuda sm_90, small set, greatest error \S+\n")
+        self.assertIn(f"warning: parity ran the small set alone; before you rely on the pin, run 'libreyolo-kernels parity {SLOT}'", ran.err)
         pin = tomllib.loads(self.file.read_text())
         (record,) = pin["parity"]
         self.assertEqual((record["arch"], record["driver"], record["gpu"], record["set"]),
