@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """prove_races.py and what docs/kernels.md says of it are of the kernels as they are now. Nothing is compiled."""
 
+import collections
 import pathlib
 import re
 import sys
@@ -53,10 +54,11 @@ class ProveRaces(unittest.TestCase):
             self.assertTrue(any(prove_races.arguments_name(kernel) == name for kernel in kernels()), name)
 
     def test_the_table_has_every_kernel_once(self):
-        table = documented()
-        for words, count in table:
-            self.assertGreaterEqual(sum(words.replace(" ", "_") in kernel for kernel in kernels()), count, words)
-        self.assertEqual(sum(count for _, count in table), len(kernels()))
+        table = {words.replace(" ", "_"): count for words, count in documented()}
+        # What a kernel does says more than for which slot: each has one row.
+        rows = sorted(table, key=lambda words: words not in ("amax", "unpack"))
+        found = collections.Counter(next((row for row in rows if row in kernel), kernel) for kernel in kernels())
+        self.assertEqual(found, table)
 
 
 if __name__ == "__main__":
