@@ -200,7 +200,8 @@ enum { /* DLPack's numbers */
  *
  * Host tensors: done when the call returns; stream and contexts say nothing. `cpu` may allocate and
  * has as many threads as OMP_NUM_THREADS, the cgroup and the processors of the process's first
- * thread grant; its first call asks those, again after a reload or fork. No result depends on it.
+ * thread grant; its first call asks the latter two, as does the first after a reload or a fork. No
+ * result depends on how many there are.
  *
  * Threads: any number at once. A call that was made once and is taken by `hub` or `cuda` allocates
  * nothing, reads nothing back from the device and takes no lock that calls on other streams take.

@@ -200,7 +200,7 @@ inline constexpr std::size_t gpus_max = 64;
 // No tensor has more elements: their bytes still fit into 63 bits.
 inline constexpr std::int64_t tensor_elements_max = std::int64_t{1} << 56;
 // Levels of one attention: models have 1 to 5. Their sizes are read one by one in every call. A
-// call of more is not eligible, as lyk.h says.
+// call of more is not eligible, as its header says.
 inline constexpr std::int64_t levels_max = 1024;
 // Of what the driver's compiler says, the first lines are enough for a warning.
 inline constexpr std::size_t jit_log_bytes = 1024;
