@@ -42,7 +42,11 @@ public:
                            const fetcher::CancelToken& cancel) {
               ++runs;
               progress({.step = fetcher::Step::downloading, .file = "a", .bytes_done = 5});
-              const std::stop_callback wake(cancel, [this] { changed_.notify_all(); });
+              // Under the lock: else it might come between the look at `cancel` and the wait.
+              const std::stop_callback wake(cancel, [this] {
+                const std::lock_guard lock(mutex_);
+                changed_.notify_all();
+              });
               std::unique_lock lock(mutex_);
               changed_.wait(lock, [&] { return open_ || cancel.stop_requested(); });
               if (cancel.stop_requested()) {
