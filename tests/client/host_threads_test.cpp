@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
-#include <filesystem>
 #include <string>
 #include <thread>
 
 #include "client/registry.hpp"
 #include "tests/client/in_child.hpp"
 #include "tests/client/quantization_call.hpp"
+#include "tests/support/threads.hpp"
 
 namespace lyk::client {
 namespace {
@@ -23,11 +23,6 @@ void pin_to_one_processor() {
     if (CPU_ISSET(processor, &all))
       CPU_SET(processor, &one);
   ASSERT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
-}
-
-std::size_t threads_of_process() {
-  const std::filesystem::directory_iterator tasks{"/proc/self/task"};
-  return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
 }
 
 TEST(HostThreads, AFirstCallOfAPinnedThreadDoesNotDecideForTheProcess) {
@@ -73,16 +68,15 @@ void call(Registry& registry) {
 TEST(HostThreads, FollowTheEnvironmentThatTheRegistryHasReadAndNoOther) {
   if (cpu::granted_threads({}) == 1)
     GTEST_SKIP() << "this process has one processor";
-  std::thread{[] {}}.join();  // with the first thread a sanitizer may start one of its own
-  const std::size_t before = threads_of_process();
+  const test::StartedThreads started;
   Registry registry{{.environment = {{"OMP_NUM_THREADS=1"}}, .built_in = {.names = {"cpu"}}}};
   ASSERT_EQ(::setenv("OMP_NUM_THREADS", "2", 1), 0);
   call(registry);
-  EXPECT_EQ(threads_of_process(), before);
+  EXPECT_EQ(started.count(), 0U);
   ASSERT_TRUE(registry.reload({{"OMP_NUM_THREADS=2"}}));
   ASSERT_EQ(::unsetenv("OMP_NUM_THREADS"), 0);
   call(registry);
-  EXPECT_EQ(threads_of_process(), before + 1);
+  EXPECT_EQ(started.count(), 1U);
 }
 
 }  // namespace

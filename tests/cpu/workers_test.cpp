@@ -9,7 +9,6 @@
 #include <atomic>
 #include <cfenv>
 #include <csignal>
-#include <filesystem>
 #include <limits>
 #include <mutex>
 #include <set>
@@ -20,14 +19,12 @@
 #include "kernels/cpu/processor_set.hpp"
 #include "kernels/cpu/tasks.hpp"
 #include "tests/cpu/values.hpp"
+#include "tests/support/threads.hpp"
 
 namespace lyk::cpu::test {
 namespace {
 
-std::size_t threads_of_process() {
-  const std::filesystem::directory_iterator tasks{"/proc/self/task"};
-  return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
-}
+using lyk::test::StartedThreads;
 
 int exit_code_of(pid_t child) {
   int status = 0;
@@ -48,13 +45,12 @@ TEST(Workers, EveryTaskIsDoneOnce) {
 }
 
 TEST(Workers, NoThreadIsStartedBeforeThereIsSomethingToDivide) {
-  std::thread{[] {}}.join();  // with the first thread a sanitizer may start one of its own
-  const std::size_t before = threads_of_process();
+  const StartedThreads started;
   Workers workers{4};
   workers.run(1, [](std::size_t, std::size_t) {});
-  EXPECT_EQ(threads_of_process(), before);
+  EXPECT_EQ(started.count(), 0U);
   workers.run(2, [](std::size_t, std::size_t) {});
-  EXPECT_EQ(threads_of_process(), before + 3);
+  EXPECT_EQ(started.count(), 3U);
 }
 
 TEST(Workers, SmallCallsStayOnTheThreadOfTheCaller) {
@@ -120,14 +116,13 @@ TEST(Workers, NumbersAreBelowThoseOfTasksAndOfThreads) {
 }
 
 TEST(Workers, MayBecomeMoreAndFewer) {
-  std::thread{[] {}}.join();  // with the first thread a sanitizer may start one of its own
-  const std::size_t before = threads_of_process();
+  const StartedThreads started;
   Workers workers{1};
   workers.run(4, [](std::size_t, std::size_t) {});
-  EXPECT_EQ(threads_of_process(), before);
+  EXPECT_EQ(started.count(), 0U);
   workers.set_threads(3);
   workers.run(4, [](std::size_t, std::size_t) {});
-  EXPECT_EQ(threads_of_process(), before + 2);
+  EXPECT_EQ(started.count(), 2U);
   workers.set_threads(2);
   workers.run(100, [](std::size_t, std::size_t worker) { EXPECT_LT(worker, 2U); });
 }
@@ -176,11 +171,11 @@ TEST(Workers, AChildOfForkStartsItsOwn) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
+    const StartedThreads started;
     std::atomic<int> done{0};
     for (int round = 0; round < 3; ++round)
       workers.run(8, [&](std::size_t, std::size_t) { ++done; });
-    const bool has_threads = threads_of_process() == 3;
-    ::_exit(done == 24 && has_threads ? 0 : 1);
+    ::_exit(done == 24 && started.count() == 2 ? 0 : 1);
   }
   EXPECT_EQ(exit_code_of(child), 0);
   std::atomic<int> done{0};
@@ -209,8 +204,9 @@ TEST(Workers, AChildThatHasTheNumberOfItsParentStartsItsOwn) {
 #endif
   Workers workers{3};
   const auto has_own_threads = [&] {
+    const StartedThreads started;
     workers.run(3, [](std::size_t, std::size_t) {});
-    return ::getpid() == 1 && threads_of_process() == 3;
+    return ::getpid() == 1 && started.count() == 2;
   };
   const int code = exit_code_of_number_one([&] {
     if (!has_own_threads())
