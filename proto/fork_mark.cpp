@@ -36,14 +36,16 @@ void ForkMark::set() noexcept {
   if (alive_ != nullptr)
     alive_->store(1, std::memory_order_relaxed);
   else
-    owner_ = ::getpid();
+    owner_.store(::getpid(), std::memory_order_relaxed);
   is_set_.store(true, std::memory_order_release);
 }
 
 bool ForkMark::is_inherited() const noexcept {
   if (!is_set_.load(std::memory_order_acquire))
     return false;
-  return alive_ != nullptr ? alive_->load(std::memory_order_relaxed) == 0 : owner_ != ::getpid();
+  if (alive_ != nullptr)
+    return alive_->load(std::memory_order_relaxed) == 0;
+  return owner_.load(std::memory_order_relaxed) != ::getpid();
 }
 
 }  // namespace lyk

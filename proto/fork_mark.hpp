@@ -25,9 +25,9 @@ public:
 
 private:
   // One byte in memory that the kernel wipes in a child, however it was made; null where the kernel
-  // cannot do that, and then the process's number must do.
+  // cannot do that, and then the process's number must do. Both are set while others ask.
   std::atomic<unsigned char>* alive_ = nullptr;
-  pid_t owner_ = 0;
+  std::atomic<pid_t> owner_ = 0;
   std::atomic<bool> is_set_{false};
 };
 
