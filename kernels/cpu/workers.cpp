@@ -23,8 +23,8 @@ namespace {
 struct Job {
   Task task;
   std::size_t tasks = 0;
-  std::size_t helpers = 0;  // threads beside the caller's that may take some
-  std::size_t joined = 0;   // of those, so far; the mutex of the crew is held
+  std::size_t joiners_max = 0;  // threads beside the caller's that may take some
+  std::size_t joined = 0;       // of those, so far; the mutex of the crew is held
   std::atomic<std::size_t> next{0};
 };
 
@@ -114,7 +114,7 @@ void Workers::Crew::work() {
   std::unique_lock lock{mutex};
   for (std::uint64_t seen = 0;;) {
     job_came.wait(lock, [&] {
-      return is_closing || (job != nullptr && jobs != seen && job->joined < job->helpers);
+      return is_closing || (job != nullptr && jobs != seen && job->joined < job->joiners_max);
     });
     if (is_closing)
       return;
@@ -137,7 +137,7 @@ void Workers::Crew::divide(Job& divided) {
     ++jobs;
   }
   // One by one: a job with few tasks need not wake everybody.
-  const std::size_t wanted = std::min(threads.size(), divided.helpers);
+  const std::size_t wanted = std::min(threads.size(), divided.joiners_max);
   for (std::size_t i = 0; i < wanted; ++i)
     job_came.notify_one();
   take_tasks(divided, 0);
@@ -188,7 +188,7 @@ Workers::Crew& Workers::crew_of_this_process() {
 void Workers::run(const Division& division, Task task) {
   Job job{.task = task, .tasks = division.tasks};
   if (division.workers() > 1) {
-    job.helpers = division.workers() - 1;
+    job.joiners_max = division.workers() - 1;
     Crew& crew = crew_of_this_process();
     if (!crew.is_taken.exchange(true, std::memory_order_acquire)) {
       crew.start(division.threads - 1);

@@ -127,7 +127,7 @@ TEST(Workers, MayBecomeMoreAndFewer) {
   workers.run(100, [](std::size_t, std::size_t worker) { EXPECT_LT(worker, 2U); });
 }
 
-// The caller is pinned to one of them; its helpers are not.
+// The caller is pinned to one of them; the thread that it starts is not.
 TEST(Workers, ThreadsRunOnTheProcessorsOfTheProcess) {
   const ProcessorSet of_process = ProcessorSet::of_process();
   if (of_process.count() == 1)
