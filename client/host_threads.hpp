@@ -1,7 +1,7 @@
 // The threads of the implementation `cpu`: as many as OMP_NUM_THREADS, the process's processors and
 // its cgroup grant. The variable is what the environment was when it was last read; the system is
-// asked by the first call that needs threads after that, whichever thread makes it, and by that of
-// a child of fork, which starts its own.
+// asked by the first call of `cpu` after that, small as it may be and whichever thread makes it,
+// and by that of a child of fork, which starts its own.
 // Thread rule: safe from any thread, but the destructor.
 #pragma once
 
@@ -31,7 +31,7 @@ public:
     const std::lock_guard lock{mutex_};
     if (!is_decided()) {
       workers_.set_threads(cpu::granted_threads(wish_));
-      of_process_.set();
+      decided_here_.set();
       is_decided_.store(true, std::memory_order_release);
     }
     return workers_;
@@ -43,13 +43,13 @@ public:
 
 private:
   bool is_decided() const {
-    return is_decided_.load(std::memory_order_acquire) && !of_process_.is_inherited();
+    return is_decided_.load(std::memory_order_acquire) && !decided_here_.is_inherited();
   }
 
   std::mutex mutex_;  // of what is written here
   std::optional<std::size_t> wish_;
   std::atomic<bool> is_decided_{false};
-  ForkMark of_process_;  // that has decided
+  ForkMark decided_here_;  // not by the parent that this process is a copy of
   cpu::Workers workers_{1};
 };
 
