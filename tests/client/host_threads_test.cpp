@@ -1,8 +1,9 @@
 #include "client/host_threads.hpp"
 
 #include <gtest/gtest.h>
-#include <sched.h>
 
+#include <cstdlib>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -14,24 +15,13 @@
 namespace lyk::client {
 namespace {
 
-void pin_to_one_processor() {
-  cpu_set_t all;
-  ASSERT_EQ(::sched_getaffinity(0, sizeof(all), &all), 0);
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  for (std::size_t processor = 0; CPU_COUNT(&one) == 0; ++processor)
-    if (CPU_ISSET(processor, &all))
-      CPU_SET(processor, &one);
-  ASSERT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
-}
-
 TEST(HostThreads, AFirstCallOfAPinnedThreadDoesNotDecideForTheProcess) {
   if (cpu::granted_threads({}) == 1)
     GTEST_SKIP() << "this process is granted one thread";
   HostThreads threads;
   std::size_t of_pinned = 0;
   std::thread{[&] {
-    pin_to_one_processor();
+    test::pin_to_one_processor();
     of_pinned = threads.get().threads();
   }}.join();
   EXPECT_EQ(of_pinned, cpu::granted_threads({}));
@@ -55,7 +45,7 @@ TEST(HostThreads, AChildIsGrantedWhatItsOwnProcessorsAre) {
   const std::size_t before = threads.get().threads();
   EXPECT_EQ(test::in_child({},
                            [&] {
-                             pin_to_one_processor();
+                             test::pin_to_one_processor();
                              return std::to_string(threads.get().threads());
                            }),
             "1");
@@ -71,16 +61,41 @@ void call(Registry& registry) {
   ASSERT_TRUE(registry.call(call.slot, call.arguments()));
 }
 
+// What OMP_NUM_THREADS of this process is while a test lasts.
+class OmpNumThreads {
+public:
+  explicit OmpNumThreads(const char* value) {
+    if (const char* before = std::getenv("OMP_NUM_THREADS"))
+      before_ = before;
+    (void)::setenv("OMP_NUM_THREADS", value, 1);  // fails for a name with "=" only, or no memory
+  }
+  ~OmpNumThreads() {
+    if (before_)
+      (void)::setenv("OMP_NUM_THREADS", before_->c_str(), 1);  // as above
+    else
+      (void)::unsetenv("OMP_NUM_THREADS");  // as above
+  }
+  OmpNumThreads(const OmpNumThreads&) = delete;
+  OmpNumThreads& operator=(const OmpNumThreads&) = delete;
+  OmpNumThreads(OmpNumThreads&&) = delete;
+  OmpNumThreads& operator=(OmpNumThreads&&) = delete;
+
+private:
+  std::optional<std::string> before_;
+};
+
 TEST(HostThreads, FollowTheEnvironmentThatTheRegistryHasReadAndNoOther) {
   if (cpu::granted_threads({}) == 1)
     GTEST_SKIP() << "this process is granted one thread";
   const test::StartedThreads started;
   Registry registry{{.environment = {{"OMP_NUM_THREADS=1"}}, .built_in = {.names = {"cpu"}}}};
-  ASSERT_EQ(::setenv("OMP_NUM_THREADS", "2", 1), 0);
-  call(registry);
+  {
+    const OmpNumThreads two{"2"};
+    call(registry);
+  }
   EXPECT_EQ(started.count(), 0U);
   ASSERT_TRUE(registry.reload({{"OMP_NUM_THREADS=2"}}));
-  ASSERT_EQ(::unsetenv("OMP_NUM_THREADS"), 0);
+  const OmpNumThreads one{"1"};
   call(registry);
   EXPECT_EQ(started.count(), 1U);
 }

@@ -1,7 +1,6 @@
 #include "kernels/cpu/granted_threads.hpp"
 
 #include <gtest/gtest.h>
-#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "tests/support/temp_dir.hpp"
+#include "tests/support/threads.hpp"
 
 namespace lyk::cpu::test {
 namespace {
@@ -85,21 +85,10 @@ TEST(GrantedThreads, WithoutAQuotaThereIsNoLimit) {
       processors_of({{"proc/self/cgroup", "0::/\n"}, {"sys/fs/cgroup/cpu.max", "one two\n"}}));
 }
 
-void pin_to_one_processor() {
-  cpu_set_t all;
-  ASSERT_EQ(::sched_getaffinity(0, sizeof(all), &all), 0);
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  for (std::size_t processor = 0; CPU_COUNT(&one) == 0; ++processor)
-    if (CPU_ISSET(processor, &all))
-      CPU_SET(processor, &one);
-  ASSERT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
-}
-
 TEST(GrantedThreads, AProcessOnOneProcessorHasOneThread) {
   const pid_t child = ::fork();
   if (child == 0) {
-    pin_to_one_processor();
+    lyk::test::pin_to_one_processor();
     ::_exit(granted_threads({}) == 1 ? 0 : 1);
   }
   int status = 0;
@@ -113,7 +102,7 @@ TEST(GrantedThreads, AThreadOnOneProcessorDoesNotSpeakForTheProcess) {
     GTEST_SKIP() << "this process is granted one thread";
   std::size_t of_pinned = 0;
   std::thread{[&of_pinned] {
-    pin_to_one_processor();
+    lyk::test::pin_to_one_processor();
     of_pinned = granted_threads({});
   }}.join();
   EXPECT_EQ(of_pinned, of_process);

@@ -134,10 +134,7 @@ TEST(Workers, ThreadsRunOnTheProcessorsOfTheProcess) {
     GTEST_SKIP() << "this process has one processor";
   Workers workers{2};
   std::thread{[&] {
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(static_cast<std::size_t>(::sched_getcpu()), &one);
-    ASSERT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
+    lyk::test::pin_to_one_processor();
     std::atomic<int> begun{0};
     workers.run(2, [&](std::size_t, std::size_t worker) {
       ++begun;

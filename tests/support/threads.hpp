@@ -1,7 +1,11 @@
-// What tests see of the threads that the library starts.
+// What tests do to threads, and what they see of those that the library starts.
 #pragma once
 
+#include <gtest/gtest.h>
+#include <sched.h>
+
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +13,13 @@
 #include <string>
 
 namespace lyk::test {
+
+// Lets the calling thread run on the processor that it is on, and on no other.
+inline void pin_to_one_processor() {
+  std::array<cpu_set_t, 64> one{};  // of 1,024 processors each: as many as ProcessorSet knows
+  CPU_SET_S(static_cast<std::size_t>(::sched_getcpu()), sizeof(one), one.data());
+  ASSERT_EQ(::sched_setaffinity(0, sizeof(one), one.data()), 0);
+}
 
 // The threads that Workers of this process have started since this was made, and that live. They
 // are told by their name, as a sanitizer may start threads of its own; and by their number from
