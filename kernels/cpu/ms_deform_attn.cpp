@@ -41,6 +41,8 @@ inline constexpr std::size_t double_sums = 256;
 struct Channels {
   std::size_t first = 0;
   std::size_t end = 0;
+
+  std::size_t count() const { return end - first; }
 };
 
 // The samples of one query: where they begin in the chunk, what they are weighted with, and what
@@ -161,10 +163,13 @@ HWY_INLINE void run_channels(const ForwardWork<hn::TFromD<D>>& work,
   begin_sums(work, query, channel, sums);
   const float* weight = query.weights + work.samples.first;
   const std::size_t end = query.place + work.samples.count;
+  const bool fetches = channel == work.channels.first;  // for all that are done
+  const float* values =
+      work.head.data + static_cast<std::ptrdiff_t>(channel) * work.head.channel_stride;
   for (std::size_t sample = query.place; sample < end; ++sample, ++weight) {
-    if (channel == 0 && sample + samples_ahead < work.found)
-      fetch_cells(work.head.data, Places{work.chunk, sample + samples_ahead, work.head.cell_stride},
-                  work.channels.end);
+    if (fetches && sample + samples_ahead < work.found)
+      fetch_cells(values, Places{work.chunk, sample + samples_ahead, work.head.cell_stride},
+                  work.channels.count());
     if (work.chunk.inside[sample] != 0)
       sums.add(Sources{work.head, work.chunk, sample, channel}, work.chunk, sample, *weight);
   }
