@@ -46,9 +46,10 @@ void ms_deform_attn(const slots::MsDeformAttn<float>& call,
 
 // Writes all of the three gradients, zero where nothing is added. Divided by batch, head and level,
 // whose cells nobody else adds to: that is what makes it deterministic without atomics, and no more
-// threads than there are of those help, 24 for one image of 8 heads and 3 levels. Allocates one
-// level's gradient for each thread that takes part, and a copy of its value as above. REQUIRES: the
-// same; grad_output as the output, gradients as what they are of.
+// threads than there are of those help, 24 for one image of 8 heads and 3 levels. Allocates a list
+// of the levels, in small calls too, and for each thread that takes part one level's gradient and a
+// copy of its value as above. REQUIRES: the same; grad_output as the output, gradients as what they
+// are of.
 void ms_deform_attn_backward(const slots::MsDeformAttn<float>& call,
                              std::span<const float> grad_output,
                              const slots::MsDeformAttnGradients<float>& gradients,
