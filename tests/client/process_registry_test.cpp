@@ -13,6 +13,7 @@
 
 #include "client/registry.hpp"
 #include "tests/client/in_child.hpp"
+#include "tests/client/quantization_call.hpp"
 
 namespace lyk::client {
 namespace {
@@ -104,6 +105,43 @@ TEST(ProcessRegistry, IsNotLockedInAChildOfAForkWhileItWas) {
       process_registry().set_message_callback(nullptr, nullptr);
       return process_registry().reload({}) ? "" : "the environment is refused";
     });
+    other.join();
+    return wrong;
+  });
+  EXPECT_EQ(said, "");
+}
+
+// The first of `cpu` after an environment was read: it asks how many threads there may be.
+bool read_environment_and_call() {
+  test::QuantizationCall call{"fake_quant_fp8"};
+  call.add({8}, test::Floats(8, 1));
+  call.add({1}, {1});
+  call.add_output({8});
+  return process_registry().reload({}) && process_registry().call(call.slot, call.arguments());
+}
+
+// A call holds the lock of the threads and no other while it asks. Some of so many forks come upon
+// that.
+TEST(ProcessRegistry, WorksInAChildThatWasForkedWhileThreadsWereDecided) {
+  if constexpr (test::is_thread_sanitizer)
+    GTEST_SKIP() << "the thread sanitizer cannot follow such a fork";
+  if constexpr (test::is_address_sanitizer)
+    GTEST_SKIP() << test::forks_among_threads;
+  const std::string said = test::in_child({}, []() -> std::string {
+    if (!read_environment_and_call())
+      return "the call fails";
+    std::atomic<bool> is_over{false};
+    std::thread other{[&] {
+      while (!is_over)
+        (void)read_environment_and_call();  // seen in the children
+    }};
+    std::string wrong;
+    for (int i = 0; i < 32 && wrong.empty(); ++i)
+      wrong = test::in_child({}, []() -> std::string {
+        (void)::alarm(20);
+        return read_environment_and_call() ? "" : "the call fails";
+      });
+    is_over = true;
     other.join();
     return wrong;
   });
