@@ -191,15 +191,19 @@ Call deterministic_call(Call backward) {
   return backward;
 }
 
+// What an implementation is to do with them, forward first.
+std::vector<Call> calls_of(const Subject& subject, Implementation implementation) {
+  std::vector<Call> out{forward_call(subject), backward_call(subject)};
+  if (implementation == Implementation::cuda)
+    out.push_back(deterministic_call(out.back()));
+  return out;
+}
+
 }  // namespace
 
 Case deform_case(std::string name, const DeformInputs& in, Implementation implementation) {
   const Answers answers = answers_to(in);
-  const Subject subject{in, answers};
-  Case out{.name = std::move(name), .calls = {forward_call(subject), backward_call(subject)}};
-  if (implementation == Implementation::cuda)
-    out.calls.push_back(deterministic_call(out.calls.back()));
-  return out;
+  return {.name = std::move(name), .calls = calls_of({in, answers}, implementation)};
 }
 
 Case deform_case(std::string name, const DeformInputs& in, const DeformForm& form) {
@@ -210,12 +214,8 @@ Case deform_case(std::string name, const DeformInputs& in, const DeformForm& for
       "forward as of dense float32", "backward as of dense float32",
       "deterministic backward as of dense float32"};
   const Answers answers = answers_to(in);
-  const Subject dense{in, answers};
-  const Subject subject{in, answers, form};
-  Case out{.name = std::move(name), .calls = {forward_call(dense), backward_call(dense)}};
-  out.calls.push_back(deterministic_call(out.calls.back()));
-  std::array others{forward_call(subject), backward_call(subject), Call{}};
-  others[2] = deterministic_call(others[1]);
+  Case out{.name = std::move(name), .calls = calls_of({in, answers}, Implementation::cuda)};
+  std::vector<Call> others = calls_of({in, answers, form}, Implementation::cuda);
   for (std::size_t i = 0; i < others.size(); ++i) {
     out.calls[i].pass = of_float32[i];
     for (Expected& expected : others[i].expected) {
