@@ -27,9 +27,10 @@ client::ImageSource source_of(client::ResolvedImage image) {
   };
 }
 
-// The file that the kernels will be loaded from, as it is now.
-Result<Digest> hash_of_fatbin(const std::string& path) {
-  LYK_TRY_ASSIGN(const std::vector<std::byte> bytes, read_file(path, limits::image_bytes_max));
+// The file that `cuda` will load its kernels from, as it is now.
+Result<Digest> hash_of_fatbin() {
+  LYK_TRY_ASSIGN(const std::vector<std::byte> bytes,
+                 read_file(client::find_fatbin(), limits::image_bytes_max));
   return sha256(bytes);
 }
 
@@ -47,11 +48,6 @@ Result<parity::Runner> open_runner(const ParityAsked& asked, ParityRun& run) {
     run.image = image.reply.image.sha256;
     subject.images = source_of(std::move(image));
   }
-  if (asked.implementation == parity::Implementation::cuda) {
-    subject.fatbin = client::find_fatbin();
-    if (const auto hash = hash_of_fatbin(subject.fatbin))
-      run.fatbin = *hash;  // else the first case says what is wrong with the file
-  }
   return parity::Runner::open(std::move(subject));
 }
 
@@ -67,10 +63,15 @@ Result<std::vector<ParityRun>> places_of(const ParityAsked& asked) {
   }
   LYK_TRY_ASSIGN(std::vector<client::MachineGpu> gpus,
                  client::list_gpus(std::string{asked.invocation.driver_library}));
+  std::optional<Digest> fatbin;
+  if (asked.implementation == parity::Implementation::cuda)
+    if (const auto hash = hash_of_fatbin())
+      fatbin = *hash;  // else the first case says what is wrong with the file
   for (client::MachineGpu& gpu : gpus) {
     ParityRun& run = out.emplace_back();
     run.implementation = asked.implementation;
     run.extent = asked.extent;
+    run.fatbin = fatbin;
     run.gpu = std::move(gpu);
   }
   return out;
